@@ -1,0 +1,72 @@
+# Needs Python 3.11 or newer and make. `make help` lists the targets.
+# PYTHON= chooses the interpreter, VENV= the place of the environment, PORT= and TREEWRIGHT_*= reach the service.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help serve test lint format test-container lock clean
+
+# The first Python on the PATH that is new enough.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+VENV ?= .venv
+bin := $(VENV)/bin
+install := $(bin)/python -m pip install --quiet --disable-pip-version-check
+# What an environment was made with; asked of another version, make starts it anew.
+version := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
+made := $(VENV)/made-with-$(version)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r target what; do \
+		printf '%-16s%s\n' "$$target" "$$what"; done
+
+serve: $(VENV)/ready-to-serve ## serve at http://127.0.0.1:8000 (PORT=), with a sample model at the first start
+	@exec $(bin)/python -m service serve
+
+test: $(VENV)/ready-to-develop ## run all tests but those of the container (ARGS="-k name -x" goes to pytest)
+	$(bin)/python -m pytest -m "not container" $(ARGS)
+
+lint: $(VENV)/ready-to-develop ## check style, types, layers, the Dockerfile and the shell scripts
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+	$(bin)/lint-imports
+	$(bin)/hadolint Dockerfile
+	$(bin)/shellcheck .ci/run tests/container/engine.sh
+
+format: $(VENV)/ready-to-develop ## rewrite the code in the project's style
+	$(bin)/ruff check --fix-only .
+	$(bin)/ruff format .
+
+test-container: $(VENV)/ready-to-develop ## build the image, run it and talk to it (starts a container engine where there is none)
+	tests/container/engine.sh $(bin)/python -m pytest -m container tests/container $(ARGS)
+
+lock: $(VENV)/ready-to-lock ## choose the newest releases that pyproject.toml allows (also: make lock UPGRADE="-P flask")
+	$(lock) pyproject.toml --output-file requirements.lock
+	$(lock) pyproject.toml --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+clean: ## remove the environment and all caches; models stay
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	find service tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One lock for every platform and Python; with hashes, and without the address of any index.
+UPGRADE ?= --upgrade
+lock = $(bin)/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
+
+$(made):
+	@test -n "$(version)" || { echo "make: no Python 3.11 or newer found; name one with PYTHON=" >&2; exit 1; }
+	@echo "making $(VENV) with Python $(version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/ready-to-serve: $(made) requirements.lock
+	@$(install) --require-hashes --requirement requirements.lock
+	@touch $@
+
+$(VENV)/ready-to-develop: $(made) requirements-dev.lock pyproject.toml
+	@$(install) --require-hashes --requirement requirements-dev.lock
+	@$(install) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/ready-to-serve
+
+$(VENV)/ready-to-lock: $(made)
+	@$(install) uv
+	@touch $@

@@ -1,0 +1,1 @@
+"""Treewright: a microservice that trains, audits and serves decision trees."""

@@ -1,0 +1,94 @@
+"""Gunicorn around the application, and what a new installation is greeted with."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+from gunicorn.app.base import BaseApplication
+
+from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from service.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+def run(settings: Settings, host: str, port: int) -> None:
+    """Serve in this process and its workers, so that signals to the command reach gunicorn; ends by exiting."""
+    settings.models_directory()  # a wrong URL is told here, once, and not by each worker that fails to start
+    Server(settings, host, port).run()
+
+
+class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
+    """Gunicorn without its own command line and files: what can be set stands in `Settings`."""
+
+    def __init__(self, settings: Settings, host: str, port: int) -> None:
+        self.settings, self.host, self.port = settings, host, port
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set what differs from gunicorn's defaults."""
+        options = {
+            "bind": f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}",
+            "worker_class": "gthread",
+            "workers": self.settings.workers,
+            "threads": self.settings.threads,
+            "timeout": self.settings.timeout,
+            # Whoever sends SIGTERM says by the SIGKILL after it how long an answer may take (`docker stop --time`).
+            "graceful_timeout": self.settings.timeout,
+            "loglevel": self.settings.log_level.lower(),
+            "control_socket_disable": True,  # it would lie in the home directory, which a container may not have
+            "post_worker_init": self.greet,
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """The application; each worker makes its own after the fork, since database connections must not cross it."""
+        from service.app import create_app  # noqa: PLC0415 - and imports it there, so that SIGHUP takes up new code
+
+        return create_app(self.settings)
+
+    def greet(self, worker: Any) -> None:  # noqa: ANN401 - gunicorn has no types
+        """Welcome the user from the first worker alone, beside its requests: the service answers meanwhile."""
+        if worker.age == 1:
+            threading.Thread(target=welcome, args=(worker.wsgi, self.settings, self.address()), daemon=True).start()
+
+    def address(self) -> str:
+        """Where a browser on this machine finds the service."""
+        everywhere = self.host in {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
+        return f"http://{'127.0.0.1' if everywhere else self.host}:{self.port}"
+
+
+def welcome(app: Flask, settings: Settings, address: str) -> None:
+    """Train the sample model where there is no model yet, then print the address and three commands to try."""
+    client = app.test_client()
+    if settings.sample and not client.get("/models?limit=1").get_json()["models"]:
+        answer = client.post("/train", json=train_titanic())
+        if answer.status_code != 201:
+            logger.error("the sample model was not trained: %s", answer.get_data(as_text=True))
+    has_sample = client.get("/models/titanic").status_code == 200
+    lines = ["", f"Treewright serves at {address}, its API described at {address}/docs. Three commands to try:", ""]
+    click.echo("\n".join([*lines, *commands(address, has_sample), ""]))
+
+
+def commands(address: str, has_sample: bool) -> list[str]:
+    """Command lines that train, list splits and predict; without the sample the first one's model serves all three."""
+    model, rows = ("titanic", PASSENGERS) if has_sample else ("play-tennis", DAYS)
+    return [
+        _post(f"{address}/train", train_tennis()),
+        f"curl -s '{address}/models/{model}/splits?node=0&top=3'",
+        _post(f"{address}/models/{model}/predict", {"data": {"records": rows}}),
+    ]
+
+
+def _post(url: str, body: dict[str, Any]) -> str:
+    return f"curl -s {url} -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
