@@ -1,0 +1,92 @@
+"""Talking to a server that really runs: what the system tests and the container tests share."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A status, the headers and the JSON body (None where there is none)."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Client:
+    """Sends each request over a connection of its own, so that any worker may take it."""
+
+    port: int
+    timeout: float = 60
+
+    def get(self, path: str) -> Answer:
+        """The answer to GET."""
+        return self.ask("GET", path)
+
+    def post(self, path: str, body: Any) -> Answer:  # noqa: ANN401 - any JSON
+        """The answer to POST with a JSON body."""
+        return self.ask("POST", path, body)
+
+    def ask(self, method: str, path: str, body: Any = None) -> Answer:  # noqa: ANN401 - any JSON
+        """The answer to one request."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
+        content = None if body is None else json.dumps(body).encode()
+        try:
+            connection.request(method, path, content, {"Content-Type": "application/json"} if content else {})
+            return read_answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def is_ready(self) -> bool:
+        """Whether the service answers that it is ready."""
+        try:
+            return self.get("/health/ready").status == 200
+        except (OSError, HTTPException):
+            return False
+
+    def begin_post(self, path: str, body: Any) -> HalfSent:  # noqa: ANN401 - any JSON
+        """Send the headers and half of the body: a request that stays in flight until its rest is sent."""
+        return HalfSent(self.port, path, json.dumps(body).encode(), self.timeout)
+
+
+class HalfSent:
+    """A POST whose second half is still to come."""
+
+    def __init__(self, port: int, path: str, content: bytes, timeout: float) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+        head = "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""])
+        half = len(content) // 2
+        self.socket.sendall(head.encode() + content[:half])
+        self.rest = content[half:]
+
+    def finish(self) -> Answer:
+        """Send the rest and read the answer."""
+        with self.socket:
+            self.socket.sendall(self.rest)
+            response = HTTPResponse(self.socket, method="POST")
+            response.begin()
+            return read_answer(response)
+
+
+def read_answer(response: HTTPResponse) -> Answer:
+    """The whole of a response."""
+    content = response.read()
+    return Answer(response.status, dict(response.getheaders()), json.loads(content) if content else None)
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    """Poll until the condition holds; raises TimeoutError with what was waited for."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s until {what}")
+        time.sleep(0.05)
