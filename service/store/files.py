@@ -1,0 +1,142 @@
+"""The joblib files: a folder for each model, written whole or not at all, loaded only if the hash is the recorded one.
+
+<folder>/.lock                  held, shared, by whoever is writing
+<folder>/.new-<id>/...          being written
+<folder>/<id>/model.joblib      what predicts
+<folder>/<id>/data.joblib       what is retained for the audit
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal
+
+import joblib
+
+from service.errors import DamagedModel
+from service.store import locks
+
+Part = Literal["model", "data"]
+
+FORMAT = 1
+"""The layout of a file's dict, stored in it under ``FORMAT_KEY``; raise it when old code could misread new files."""
+FORMAT_KEY = "format"
+
+# The only entries that a sweep may remove: whatever else lies there is not ours.
+MODEL_FOLDER = re.compile(r"(?:\.new-)?([0-9a-f]{32})")
+
+log = logging.getLogger(__name__)
+
+
+class ModelFiles:
+    """The files of one database's models, in a folder that no other database uses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = folder / ".lock"
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Keep sweeps away; to be held from before the first file until its record is committed."""
+        return locks.shared(self._lock)
+
+    def write(self, model_id: str, parts: Mapping[Part, Mapping[str, Any]]) -> dict[Part, str]:
+        """Store a model's parts, all or none, so that they survive a power cut; returns the SHA-256 of each."""
+        temporary = self.folder / f".new-{model_id}"
+        try:
+            temporary.mkdir()
+            hashes = {part: _write_part(temporary / f"{part}.joblib", content) for part, content in parts.items()}
+            _flush_directory(temporary)
+            temporary.rename(self.folder / model_id)
+            _flush_directory(self.folder)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        return hashes
+
+    def load(self, model_id: str, part: Part, sha256: str) -> dict[str, Any]:
+        """Open a part memory-mapped and read-only: its arrays are pages of the file, which workers share.
+
+        Raises FileNotFoundError when it is gone, `DamagedModel` when it is not what was stored.
+        """
+        path = self.folder / model_id / f"{part}.joblib"
+        what = f"the {part} file of model {model_id}"
+        with path.open("rb") as file:
+            # Before unpickling, which is executing.
+            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                raise DamagedModel(f"{what} is not the one that was stored")
+        content = _unpickle(path, what)
+        written_as = content.pop(FORMAT_KEY, None)
+        if written_as != FORMAT:
+            raise DamagedModel(f"{what} has format {written_as}, and this release reads {FORMAT}")
+        return content
+
+    def remove(self, model_id: str) -> None:
+        """Delete a model's files if they are there; maps of them stay readable, and what resists is left to a sweep."""
+        shutil.rmtree(self.folder / model_id, ignore_errors=True)
+
+    def sweep(self, recorded: Callable[[], Collection[str]]) -> list[str]:
+        """Remove what crashes left behind: folders of models without a record; returns their names.
+
+        Does nothing while anyone writes. With no writer left, a folder is either recorded or nobody's; ``recorded``
+        is asked for the ids only then.
+        """
+        with locks.alone_if_free(self._lock) as free:
+            if not free:
+                return []
+            vouched = recorded()
+            left = sorted(
+                entry.name
+                for entry in self.folder.iterdir()
+                if (match := MODEL_FOLDER.fullmatch(entry.name)) and (entry.name[0] == "." or match[1] not in vouched)
+            )
+            for name in left:
+                log.warning("removing what an interrupted write or deletion left", extra={"folder": name})
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+        return left
+
+    def is_writable(self) -> bool:
+        """Whether a file can be made in the folder now."""
+        try:
+            tempfile.TemporaryFile(dir=self.folder).close()
+        except OSError:
+            log.warning("the models directory cannot be written to", exc_info=True)
+            return False
+        return True
+
+
+def _write_part(path: Path, content: Mapping[str, Any]) -> str:
+    """Write, flush to disk and hash one file."""
+    with path.open("w+b") as file:
+        joblib.dump({**content, FORMAT_KEY: FORMAT}, file)
+        file.flush()
+        os.fsync(file.fileno())
+        file.seek(0)
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _unpickle(path: Path, what: str) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = joblib.load(path, mmap_mode="r")
+    except FileNotFoundError:  # deleted since it was hashed
+        raise
+    except Exception as error:
+        raise DamagedModel(f"{what} cannot be read by this release: {error}") from error
+    return content
+
+
+def _flush_directory(path: Path) -> None:
+    """Make the names in a directory survive a power cut: a flushed file without its name would be lost."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

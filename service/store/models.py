@@ -1,0 +1,234 @@
+"""The store of models: what training puts in, and what prediction, audit and listings get out."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeAlias
+
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from service.core.errors import Fault
+from service.errors import Conflict, DamagedModel, NotFound, NotRetained, SettingsError
+from service.settings import Settings, variable_of
+from service.store import locks
+from service.store.cache import RecentlyUsed
+from service.store.database import Database
+from service.store.files import ModelFiles, Part
+from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
+from service.store.queries import cursor_after, find_rows, list_rows, next_version, tag_rows
+from service.store.records import ModelDraft, ModelRecord
+from service.store.space import told_when_full
+from service.store.tables import NAMESPACE, InstallationRow, ModelRow
+
+# In the class below `list` is the method.
+Page: TypeAlias = tuple[list[ModelRecord], str | None]
+Problems: TypeAlias = list[str]
+Clock: TypeAlias = Callable[[], datetime]
+
+log = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ModelStore:
+    """Models of one database and one directory, shared by the threads of a process.
+
+    Every method asks the database, so that what another process adds or deletes is seen at once; only loaded files are
+    kept, by id.
+    """
+
+    def __init__(self, database: Database, files: ModelFiles, cached: int, clock: Clock = _now) -> None:
+        self._database = database
+        self._files = files
+        self._clock = clock
+        self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
+
+    @classmethod
+    def open(cls, settings: Settings, clock: Clock = _now) -> ModelStore:
+        """Open the store, creating or migrating it, and clear what crashes left; once in each process, after a fork.
+
+        Raises `SettingsError` when the database or the directory cannot be used.
+        """
+        directory = settings.models_directory()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with locks.alone(directory / ".opening"):
+                database = Database.open(settings)
+            # A folder for each database: a sweep cannot reach what the records of another one vouch for.
+            files = ModelFiles(directory / database.installation)
+        except OSError as error:
+            variable = variable_of("models_url")
+            message = f"the directory cannot be used ({error})"
+            raise SettingsError(f"{variable}: {message}", Fault(variable, message)) from error
+        store = cls(database, files, settings.cached_models, clock)
+        files.sweep(store._all_ids)
+        return store
+
+    def close(self) -> None:
+        """Close the connections to the database; loaded trees stay usable."""
+        self._database.close()
+
+    def add(self, draft: ModelDraft) -> ModelRecord:
+        """Store a model and give it its id and, if it has a name, its version: 1, 2, 3 and so on without a gap.
+
+        The files are written first, the record last: what has a record is whole. Raises `InvalidRequest` for a name,
+        tag or description that cannot be used, `StorageFull` when there is no room; then nothing is stored.
+        """
+        check_name(draft.name)
+        check_description(draft.description)
+        check_tags(draft.tags)
+        parts: dict[Part, Mapping[str, Any]] = {"model": draft.tree}
+        if draft.data is not None:
+            parts["data"] = draft.data
+        model_id = new_id()
+        with told_when_full(), self._files.writing():
+            try:
+                return self._insert(model_id, draft, self._files.write(model_id, parts))
+            except BaseException:
+                self._remove_unrecorded(model_id)
+                raise
+
+    def find(self, reference: str) -> ModelRecord:
+        """The model with this id, the newest of this name, or ``name@version``; raises `NotFound`."""
+        with self._database.reading() as session:
+            return _find(session, reference).record()
+
+    def update(
+        self, reference: str, *, tags: Mapping[str, str] | None = None, description: str | None = None
+    ) -> ModelRecord:
+        """Replace a model's tags, its description or both (None: as they are).
+
+        Raises `NotFound`, `InvalidRequest` or `StorageFull`.
+        """
+        check_tags(tags or {})
+        check_description(description or "")
+        with told_when_full(), self._database.writing() as session:
+            row = _find(session, reference)
+            if description is not None:
+                row.description = description
+            if tags is not None:
+                row.tags = []
+                session.flush()  # the old rows go before new ones take their keys
+                row.tags = tag_rows(tags)
+            session.flush()
+            return row.record()
+
+    def delete(self, reference: str) -> None:
+        """Delete one model; who has it loaded can go on reading it.
+
+        Raises `NotFound`, and `Conflict` for a bare name that has several versions.
+        """
+        with told_when_full(), self._database.writing() as session:
+            row = _find(session, reference, only=True)
+            model_id = row.id
+            session.delete(row)
+        # After the commit: a crash in between leaves files without a record, for a sweep, never the reverse.
+        self._files.remove(model_id)
+        self._loaded.drop((model_id, "model"))
+        self._loaded.drop((model_id, "data"))
+
+    def load_tree(self, record: ModelRecord) -> dict[str, Any]:
+        """The stored ``tree``: a dict of memory-mapped, read-only arrays, shared with all callers, not to be changed.
+
+        Raises `NotFound` when the model was deleted meanwhile, `DamagedModel` when its file is not what was stored.
+        """
+        return self._load(record, "model", record.tree_sha256)
+
+    def load_data(self, record: ModelRecord) -> dict[str, Any]:
+        """The stored ``data``, as `load_tree` gives the tree; raises `NotRetained` when there is none."""
+        if record.data_sha256 is None:
+            raise NotRetained(
+                f"model {record.id} was trained with retain={record.retention!r}; train it again with retain='data'"
+            )
+        return self._load(record, "data", record.data_sha256)
+
+    def check(self) -> Problems:
+        """What keeps the store from working now, in words that tell a stranger nothing; empty when it is ready."""
+        problems = []
+        try:
+            with self._database.reading() as session:
+                session.scalars(select(InstallationRow.id)).one()
+        except SQLAlchemyError:
+            log.warning("the database does not answer", exc_info=True)
+            problems.append("the database does not answer")
+        if not self._files.is_writable():
+            problems.append("the models directory cannot be written to")
+        return problems
+
+    def list(
+        self,
+        *,
+        name: str | None = None,
+        tag: tuple[str, str | None] | None = None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Page:
+        """Up to ``limit`` models, newest first, and the cursor of what follows (None at the end).
+
+        ``tag`` is a key with its value, or with None for any value. Raises `InvalidRequest` for a cursor or tag that
+        cannot be one.
+        """
+        if name is not None and not is_name(name):
+            return [], None
+        if tag is not None:
+            check_tags({tag[0]: tag[1] or ""})
+        with self._database.reading() as session:
+            rows = list_rows(session, name=name, tag=tag, after=cursor, limit=limit + 1)
+            page = rows[:limit]
+            return [row.record() for row in page], cursor_after(page[-1]) if len(rows) > limit else None
+
+    def _insert(self, model_id: str, draft: ModelDraft, hashes: Mapping[Part, str]) -> ModelRecord:
+        with self._database.writing() as session:
+            row = ModelRow(
+                id=model_id,
+                namespace=NAMESPACE,
+                name=draft.name,
+                version=None if draft.name is None else next_version(session, draft.name),
+                created=self._clock(),
+                description=draft.description,
+                retention=draft.retention,
+                body=dict(draft.body),
+                tree_sha256=hashes["model"],
+                data_sha256=hashes.get("data"),
+                tags=tag_rows(draft.tags),
+            )
+            session.add(row)
+            session.flush()
+            return row.record()
+
+    def _remove_unrecorded(self, model_id: str) -> None:
+        """Remove the files of a failed `add`, unless it cannot be known that it failed: then a sweep will know."""
+        with contextlib.suppress(SQLAlchemyError):
+            if model_id not in self._all_ids():
+                self._files.remove(model_id)
+
+    def _all_ids(self) -> set[str]:
+        """The ids of all models in all namespaces."""
+        with self._database.reading() as session:
+            return set(session.scalars(select(ModelRow.id)))
+
+    def _load(self, record: ModelRecord, part: Part, sha256: str) -> dict[str, Any]:
+        try:
+            return self._loaded.get((record.id, part), partial(self._files.load, record.id, part, sha256))
+        except FileNotFoundError:
+            self.find(record.id)  # deleted meanwhile: NotFound
+            raise DamagedModel(f"the {part} file of model {record.id} is missing") from None
+
+
+def _find(session: Session, reference: str, *, only: bool = False) -> ModelRow:
+    """The row that a reference means; with ``only``, a bare name with several versions is a `Conflict`."""
+    parsed = parse_reference(reference)
+    rows = find_rows(session, parsed) if parsed else ()
+    if not rows:
+        raise NotFound(f"there is no model {reference[:140]!r}")
+    if only and len(rows) > 1:
+        raise Conflict(f"{reference} has several versions; name one, such as {reference}@{rows[0].version}")
+    return rows[0]

@@ -1,0 +1,91 @@
+"""The questions that the store asks of its tables, each in a session that the caller has begun."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import and_, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from service.core.errors import Fault
+from service.errors import InvalidRequest
+from service.store.naming import ID, Reference
+from service.store.tables import NAMESPACE, ModelRow, NameRow, TagRow
+
+_INSERT: dict[str, Callable[[type[NameRow]], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
+def next_version(session: Session, name: str) -> int:
+    """Count the name up by one; others wait for this session's end, and if it fails the number is free again."""
+    insert = _INSERT[session.get_bind().dialect.name]
+    statement = (
+        insert(NameRow)
+        .values(namespace=NAMESPACE, name=name, last_version=1)
+        .on_conflict_do_update(
+            index_elements=[NameRow.namespace, NameRow.name], set_={"last_version": NameRow.last_version + 1}
+        )
+        .returning(NameRow.last_version)
+    )
+    return session.scalars(statement).one()
+
+
+def find_rows(session: Session, reference: Reference) -> Sequence[ModelRow]:
+    """The models that a reference can mean, the newest version first; only a bare name can mean several."""
+    statement = select(ModelRow).where(ModelRow.namespace == NAMESPACE)
+    if reference.id is not None:
+        statement = statement.where(ModelRow.id == reference.id)
+    else:
+        statement = statement.where(ModelRow.name == reference.name)
+    if reference.version is not None:
+        statement = statement.where(ModelRow.version == reference.version)
+    # Two are enough to know that there are several.
+    return session.scalars(statement.order_by(ModelRow.version.desc()).limit(2)).all()
+
+
+def list_rows(
+    session: Session, *, name: str | None, tag: tuple[str, str | None] | None, after: str | None, limit: int
+) -> Sequence[ModelRow]:
+    """Up to ``limit`` models, newest first, from behind the cursor ``after``; a tag's value may be left open (None)."""
+    statement = select(ModelRow).where(ModelRow.namespace == NAMESPACE)
+    if name is not None:
+        statement = statement.where(ModelRow.name == name)
+    if tag is not None:
+        key, value = tag
+        same = TagRow.key == key if value is None else and_(TagRow.key == key, TagRow.value == value)
+        statement = statement.where(ModelRow.tags.any(same))
+    if after is not None:
+        created, model_id = _read_cursor(after)
+        older = or_(ModelRow.created < created, and_(ModelRow.created == created, ModelRow.id < model_id))
+        statement = statement.where(older)
+    newest_first = (ModelRow.created.desc(), ModelRow.id.desc())
+    return session.scalars(statement.order_by(*newest_first).limit(limit)).all()
+
+
+def tag_rows(tags: Mapping[str, str]) -> list[TagRow]:
+    """Rows for a model's tags, in their order."""
+    pairs = enumerate(tags.items())
+    return [TagRow(namespace=NAMESPACE, key=key, value=value, position=place) for place, (key, value) in pairs]
+
+
+def cursor_after(row: ModelRow) -> str:
+    """The cursor of the listing's part behind ``row``; models added or deleted meanwhile do not move it."""
+    return base64.urlsafe_b64encode(f"{row.created.isoformat()} {row.id}".encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        time, _, model_id = base64.urlsafe_b64decode(cursor).decode("ascii").partition(" ")
+        created = datetime.fromisoformat(time)
+    except (ValueError, binascii.Error):
+        created, model_id = datetime.min, ""  # noqa: DTZ901 - refused below
+    if created.tzinfo is None or not ID.fullmatch(model_id):
+        message = "this is not a cursor of this listing; start again without one"
+        raise InvalidRequest("the cursor cannot be used", Fault("/cursor", message))
+    return created, model_id

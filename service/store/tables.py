@@ -1,0 +1,108 @@
+"""The tables, for SQLite and PostgreSQL alike; `service/store/migrations` builds them, a test compares the two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.types import TypeDecorator
+
+from service.store.records import ModelRecord, Retention
+
+NAMESPACE = "default"
+"""The namespace of every row, until there are several."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware datetime in UTC, on databases that know time zones and on SQLite, which does not."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - interface
+        """Store UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002, ANN401 - interface
+        """Say again that it is UTC."""
+        if not isinstance(value, datetime):
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Base(DeclarativeBase):
+    """The root of the tables."""
+
+
+class InstallationRow(Base):
+    """This database's own id, in the one row of the table: it names the folder of its model files."""
+
+    __tablename__ = "installation"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    namespace: Mapped[str] = mapped_column(String(64))
+
+
+class NameRow(Base):
+    """A name and the last version given out under it, which outlives the versions: no number is used twice."""
+
+    __tablename__ = "names"
+
+    namespace: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    last_version: Mapped[int] = mapped_column(Integer)
+
+
+class ModelRow(Base):
+    """A model's record."""
+
+    __tablename__ = "models"
+    __table_args__ = (
+        UniqueConstraint("namespace", "name", "version", name="models_version"),
+        Index("models_newest", "namespace", "created", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    namespace: Mapped[str] = mapped_column(String(64))
+    name: Mapped[str | None] = mapped_column(String(128))
+    version: Mapped[int | None] = mapped_column(Integer)
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    description: Mapped[str] = mapped_column(Text)
+    retention: Mapped[Retention] = mapped_column(String(16))
+    # JSON, not JSONB: it keeps the order of keys, 1 and 1.0 apart, and NUL in a category.
+    body: Mapped[dict[str, Any]] = mapped_column(JSON)
+    tree_sha256: Mapped[str] = mapped_column(String(64))
+    data_sha256: Mapped[str | None] = mapped_column(String(64))
+    tags: Mapped[list[TagRow]] = relationship(
+        cascade="all, delete-orphan", passive_deletes=True, lazy="selectin", order_by="TagRow.position"
+    )
+
+    def record(self) -> ModelRecord:
+        """The row as the store gives it out."""
+        return ModelRecord(
+            id=self.id,
+            name=self.name,
+            version=self.version,
+            created=self.created,
+            description=self.description,
+            tags={tag.key: tag.value for tag in self.tags},
+            retention=self.retention,
+            body=self.body,
+            tree_sha256=self.tree_sha256,
+            data_sha256=self.data_sha256,
+        )
+
+
+class TagRow(Base):
+    """One tag of one model; ``position`` keeps them in the order in which they were given."""
+
+    __tablename__ = "tags"
+    __table_args__ = (Index("tags_lookup", "namespace", "key"),)
+
+    model_id: Mapped[str] = mapped_column(ForeignKey("models.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(String(128), primary_key=True)
+    namespace: Mapped[str] = mapped_column(String(64))
+    value: Mapped[str] = mapped_column(Text)
+    position: Mapped[int] = mapped_column(Integer)

@@ -1,0 +1,74 @@
+"""Request ids and structured logs: each record is one line of JSON on standard error, with the id of its request.
+
+``service/app.py`` calls `configure_logging` once and `begin_request` before each request; every log record made while
+that request is handled then carries its id, whichever library logs it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import uuid
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TextIO
+
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+
+# What a caller may choose as an id: it comes back in a header and goes into logs.
+ACCEPTABLE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+
+# What every record has, and the rest of it: what a caller passed as ``extra``.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "request_id"}
+
+
+def begin_request(offered: str | None) -> str:
+    """Set the id of the request that this thread now handles, and return it.
+
+    The caller's ``X-Request-Id`` is kept when it is short and harmless; otherwise, and when there is none, it is new.
+    """
+    chosen = offered if offered and ACCEPTABLE.fullmatch(offered) else uuid.uuid4().hex
+    REQUEST_ID.set(chosen)
+    return chosen
+
+
+class RequestIdFilter(logging.Filter):
+    """Gives each record the ``request_id`` under which it was made (None outside a request)."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mark the record; always let it pass."""
+        record.request_id = REQUEST_ID.get()
+        return True
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON: time, level, logger, message, request_id, what ``extra`` gave, exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end; values that JSON does not know are written as text."""
+        entry: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": getattr(record, "request_id", None),
+        }
+        entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD and key not in entry}
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def configure_logging(level: str, stream: TextIO | None = None) -> None:
+    """Send everything from ``level`` up to ``stream`` (standard error) as JSON; a second call replaces the first."""
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.addFilter(RequestIdFilter())
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    ours = [old for old in root.handlers if isinstance(old.formatter, JsonFormatter)]
+    for old in ours:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
