@@ -12,6 +12,7 @@ import click
 from gunicorn.app.base import BaseApplication
 
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
+from service.store import ModelStore
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -22,8 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 def run(settings: Settings, host: str, port: int) -> None:
-    """Serve in this process and its workers, so that signals to the command reach gunicorn; ends by exiting."""
-    settings.models_directory()  # a wrong URL is told here, once, and not by each worker that fails to start
+    """Serve in this process and its workers, so that signals to the command reach gunicorn; ends by exiting.
+
+    Raises `SettingsError` when the store cannot be opened.
+    """
+    # What cannot be opened is told here, once, and not by each worker in turn; a database is migrated before the fork.
+    ModelStore.open(settings).close()
     Server(settings, host, port).run()
 
 
@@ -59,6 +64,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     def greet(self, worker: Any) -> None:  # noqa: ANN401 - gunicorn has no types
         """Welcome the user from the first worker alone, beside its requests: the service answers meanwhile."""
+        logger.info("worker ready", extra={"worker": worker.pid})
         if worker.age == 1:
             threading.Thread(target=welcome, args=(worker.wsgi, self.settings, self.address()), daemon=True).start()
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from pathlib import Path
 from typing import Any
+
+PROJECT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -90,3 +98,71 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) ->
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s until {what}")
         time.sleep(0.05)
+
+
+class RunningServer:
+    """One `treewright serve`; what it prints goes to a file."""
+
+    def __init__(self, models: Path, log: Path, **environment: str) -> None:
+        self.models = models
+        self.log = log
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TREEWRIGHT_")}
+        given = {"PORT": str(port), "TREEWRIGHT_MODELS_URL": str(models), "TREEWRIGHT_SAMPLE": "false", **environment}
+        with log.open("wb") as output:
+            # A session of its own: SIGKILL to the group ends master and workers at one stroke.
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "service", "serve"],
+                cwd=PROJECT,
+                env=inherited | given,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.client = Client(port)
+        try:
+            wait_until(lambda: self.process.poll() is not None or self.has_started(), "both workers were ready")
+            assert self.process.poll() is None, self.output()
+        except BaseException:
+            self.kill()
+            raise
+
+    def has_started(self) -> bool:
+        """Whether both workers are ready: one of them, suspended while it starts, would hold locks that the other needs."""
+        return self.output().count('"worker ready"') == 2 and self.client.is_ready()
+
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self.log.read_text(encoding="utf-8")
+
+    def workers(self) -> list[int]:
+        """The process ids of the workers."""
+        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True)
+        return [int(line) for line in listed.stdout.split()]
+
+    @contextmanager
+    def only(self, worker: int) -> Iterator[Client]:
+        """A client whose requests this worker must answer, since all others are suspended meanwhile."""
+        others = [pid for pid in self.workers() if pid != worker]
+        for pid in others:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield self.client
+        finally:
+            for pid in others:
+                os.kill(pid, signal.SIGCONT)
+
+    def stop(self) -> int:
+        """Ask it to end and wait; returns its exit code."""
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def kill(self) -> None:
+        """SIGKILL to master and workers, as when the power goes."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(60)
+
+
+Serve = Callable[..., RunningServer]

@@ -11,16 +11,14 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.running import Client, wait_until
+from tests.running import PROJECT, Client, wait_until
 
 pytestmark = pytest.mark.container
 
-PROJECT = Path(__file__).parents[2]
 HARDENED = ["--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]  # noqa: S108 - in the container
 CUSTOMERS = {
     "name": "customers",
