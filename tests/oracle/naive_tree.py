@@ -58,7 +58,7 @@ class Problem:
 
     def moments(self, rows: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
         """(weight, target) of each row."""
-        return [(Fraction(self.weights[row]), Fraction(self.targets[row])) for row in rows]  # type: ignore[arg-type]
+        return [(Fraction(self.weights[row]), Fraction(self.targets[row])) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def impurity(problem: Problem, rows: Branch) -> Exact:
 def majority_margin(problem: Problem, rows: Branch) -> Exact:
     """max(0, P - N): what calling the whole node positive, or none of it, would earn."""
     counts = problem.counts(rows)
-    positive = list(problem.classes).index(problem.positive)
+    positive = [*problem.classes].index(problem.positive)  # type: ignore[arg-type]
     return max(Fraction(0), counts[positive] - counts[1 - positive])
 
 
@@ -279,7 +279,7 @@ def feature_branches(problem: Problem, feature: str, rows: Branch) -> list[tuple
     absent = tuple(row for row in rows if cells[row] is None)
     present = tuple(row for row in rows if cells[row] is not None)
     if not present:
-        return []
+        return [("constant", (absent,))]
     values = {cells[row] for row in present}
     if len(values) == 1 and not absent:
         return [("constant", (present,))]

@@ -72,7 +72,7 @@ def problem(cells: list[naive.Value], asked: dict[str, Any]) -> naive.Problem:
         ([1, 2, None], {"missing": "branch"}, {"threshold": 1, "missing": 1}),
         ([0, 0, 0, None, None], {}, {"missing": 1}),
         ([7, 7], {}, {"constant": 1}),
-        ([None, None], {}, {}),
+        ([None, None], {}, {"constant": 1}),
         (["a", "b"], {}, {"subset": 1}),
         (["a", "b"], {"nominal": "one_vs_rest"}, {"subset": 1}),
         (list("abcde"), {}, {"subset": 15}),

@@ -1,0 +1,96 @@
+"""Small random tables with everything that trips a learner: ties, gaps, constants, weights of 0, one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.oracle.naive_tree import Problem, Value
+
+KINDS: dict[str, Sequence[Value]] = {
+    "whole": [0, 1, 2, 3, 4],
+    "real": [-1e300, -1.5, -0.0, 0.0, 1e-7, 0.1, 0.2, 0.30000000000000004, 2.5, 1e300],
+    "nominal": ["ash", "birch", "cedar", "elm"],
+    "boolean": [False, True],
+    "constant": [7],
+}
+LABELS: Sequence[Sequence[Any]] = (["a", "b", "c", "d"], [False, True], [1, 2, 3], [-1, 5])
+TWO_LABELS: Sequence[Sequence[Any]] = (["n", "p"], [False, True])
+CLASS_CRITERIA = ("gini", "entropy", "gain_ratio", "gini_gain_ratio", "goodness")
+POSITIVE_CRITERIA = ("positive_correctness", "true_positive_rate")
+
+
+@st.composite
+def columns(
+    draw: st.DrawFn, rows: int, kinds: Sequence[str] = tuple(KINDS), gaps: bool = True
+) -> dict[str, list[Value]]:
+    """One to three columns, each with gaps or without; one with nothing in it at all counts as numeric."""
+    made: dict[str, list[Value]] = {}
+    for place, kind in enumerate(draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=3))):
+        cells = st.sampled_from(KINDS[kind])
+        cell = st.one_of(cells, cells, st.none()) if gaps and draw(st.booleans()) else cells
+        made[f"{kind}{place}"] = draw(st.lists(cell, min_size=rows, max_size=rows))
+    return made
+
+
+@st.composite
+def weights(draw: st.DrawFn, rows: int) -> list[int]:
+    """All ones, or 0, 1 and 2 mixed with at least one row that counts."""
+    if draw(st.booleans()):
+        return [1] * rows
+    return draw(st.lists(st.sampled_from([0, 1, 1, 2]), min_size=rows, max_size=rows).filter(any))
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> dict[str, Any]:
+    """Growth limits, most of them left alone; no min_gain that a fraction of small counts could equal."""
+    choices: dict[str, Sequence[Any]] = {
+        "max_depth": [None, None, 1, 2],
+        "min_samples_split": [2, 2, 4],
+        "min_samples_leaf": [1, 1, 2, 3],
+        "min_weight_leaf": [0, 0, 1.5],
+        "min_gain": [0, 0, 0.0517],
+    }
+    return {name: draw(st.sampled_from(values)) for name, values in choices.items()}
+
+
+@st.composite
+def handling(draw: st.DrawFn) -> dict[str, str]:
+    """How nominal features are split and missing values sent."""
+    nominal = draw(st.sampled_from(["subset", "one_vs_rest", "multiway"]))
+    return {"nominal": nominal, "missing": draw(st.sampled_from(["direction", "branch"]))}
+
+
+@st.composite
+def classification(draw: st.DrawFn, criteria: Sequence[str] = CLASS_CRITERIA) -> Problem:
+    """A problem with up to four classes."""
+    rows = draw(st.integers(1, 12))
+    labels = draw(st.sampled_from(LABELS))
+    targets = draw(st.lists(st.sampled_from(labels), min_size=rows, max_size=rows))
+    counted = draw(weights(rows))
+    classes = sorted({target for target, weight in zip(targets, counted, strict=True) if weight})
+    asked = draw(limits()) | draw(handling())
+    return Problem(draw(columns(rows)), targets, counted, classes, criterion=draw(st.sampled_from(criteria)), **asked)
+
+
+@st.composite
+def with_a_positive_class(draw: st.DrawFn) -> Problem:
+    """A problem with two classes, one of them the positive one."""
+    rows = draw(st.integers(2, 12))
+    labels: Sequence[Any] = draw(st.sampled_from(TWO_LABELS))
+    rest = draw(st.lists(st.sampled_from(labels), min_size=rows - 2, max_size=rows - 2))
+    counted = [1, 1, *draw(weights(rows - 2))] if rows > 2 else [1, 1]
+    asked = draw(limits()) | draw(handling()) | {"criterion": draw(st.sampled_from(POSITIVE_CRITERIA))}
+    positive = draw(st.sampled_from(labels))
+    return Problem(draw(columns(rows)), [*labels, *rest], counted, labels, positive=positive, **asked)
+
+
+@st.composite
+def regression(draw: st.DrawFn) -> Problem:
+    """A problem with numbers to predict, halves apart, so that their sums are exact."""
+    rows = draw(st.integers(1, 12))
+    targets = draw(st.lists(st.integers(-4, 8).map(lambda half: half / 2), min_size=rows, max_size=rows))
+    asked = draw(limits()) | draw(handling())
+    return Problem(draw(columns(rows)), targets, draw(weights(rows)), criterion="variance", **asked)

@@ -1,0 +1,271 @@
+"""What must not change a tree, and searches that the node-by-node twin does not cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.oracle import naive_tree as naive
+from tests.oracle import strategies
+from tests.oracle.contract import Service, feature_of
+from tests.oracle.naive_tree import Problem
+from tests.oracle.test_naive_twin import ask, route
+
+SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROBLEMS = st.one_of(strategies.classification(), strategies.with_a_positive_class(), strategies.regression())
+NO_LIMITS = {"min_samples_split": 2, "min_samples_leaf": 1, "min_weight_leaf": 0}
+
+
+def shape(service: Service, model: str) -> list[dict[str, Any]]:
+    """The tree without the sizes of its nodes."""
+    kept = ("node", "parent", "depth", "split", "children", "prediction", "leaf")
+    return [{name: node[name] for name in kept} for node in service.tree(model)]
+
+
+def rows_of(problem: Problem, rows: Sequence[int]) -> Problem:
+    """The problem with these of its rows, in this order."""
+    columns = {name: [cells[row] for row in rows] for name, cells in problem.columns.items()}
+    targets, weights = [problem.targets[row] for row in rows], [problem.weights[row] for row in rows]
+    return replace(problem, columns=columns, targets=targets, weights=weights)
+
+
+def kinds_stay(problem: Problem, rows: Sequence[int]) -> bool:
+    """No text column loses its last value with the other rows, which would make it a numeric one."""
+    return all(
+        any(cells[row] is not None for row in rows) or all(cell is None for cell in cells)
+        for cells in problem.columns.values()
+    )
+
+
+@given(PROBLEMS, st.data())
+@SLOWLY
+def test_the_order_of_rows_changes_nothing(service: Service, problem: Problem, data: st.DataObject) -> None:
+    """The same rows in another order give the same tree, sizes and all."""
+    order = data.draw(st.permutations(range(len(problem.targets))))
+    assert service.tree(ask(service, problem)) == service.tree(ask(service, rows_of(problem, order)))
+
+
+@given(PROBLEMS)
+@SLOWLY
+def test_weight_nought_equals_the_row_removed(service: Service, problem: Problem) -> None:
+    """Rows of weight 0 leave no trace in the tree or in what is listed."""
+    kept = rows_of(problem, problem.rows())
+    if kinds_stay(problem, problem.rows()):
+        whole, part = ask(service, problem), ask(service, kept)
+        assert service.tree(whole) == service.tree(part)
+        assert service.splits(whole) == service.splits(part)
+
+
+@given(PROBLEMS.map(lambda problem: replace(problem, **NO_LIMITS)))
+@SLOWLY
+def test_every_row_twice_changes_nothing(service: Service, problem: Problem) -> None:
+    """Without row limits, each row posted twice or weighted twice gives the same tree."""
+    twice = rows_of(problem, [*range(len(problem.targets))] * 2)
+    heavy = replace(problem, weights=[2 * weight for weight in problem.weights])
+    once = shape(service, ask(service, problem))
+    assert_alike(once, shape(service, ask(service, twice)))
+    assert_alike(once, shape(service, ask(service, heavy)))
+
+
+def assert_alike(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> None:
+    """The same splits and classes; means to rounding."""
+    assert [{**node, "prediction": 0} for node in left] == [{**node, "prediction": 0} for node in right]
+    for one, other in zip(left, right, strict=True):
+        if isinstance(one["prediction"], float):
+            assert one["prediction"] == pytest.approx(other["prediction"], rel=1e-12, abs=1e-12)
+        else:
+            assert one["prediction"] == other["prediction"]
+
+
+@st.composite
+def many_categories(draw: st.DrawFn, classes: Sequence[str] = "ab") -> Problem:
+    """A nominal feature with more categories than are searched exhaustively, for classes or (none given) numbers."""
+    count = draw(st.integers(7, 9))
+    cells = [*range(count), *draw(st.lists(st.integers(0, count - 1), min_size=6, max_size=20))]
+    targets = st.sampled_from(classes) if classes else st.integers(-4, 8).map(lambda half: half / 2)
+    drawn = draw(st.lists(targets, min_size=len(cells), max_size=len(cells)))
+    criterion = draw(st.sampled_from(strategies.CLASS_CRITERIA)) if classes else "variance"
+    labels = sorted(set(drawn)) if classes else ()
+    names: list[naive.Value] = [f"c{cell}" for cell in cells]
+    if draw(st.booleans()):
+        names[-3:] = [None] * 3
+    return Problem({"x": names}, drawn, [1] * len(cells), labels, criterion=criterion, max_depth=1)
+
+
+def best_score(service: Service, problem: Problem) -> float | None:
+    """The chosen split's score at the root; None for a leaf."""
+    chosen = service.splits(ask(service, problem), {"node": 0, "chosen": "true"})
+    return chosen[0]["score"] if chosen else None
+
+
+def naive_best(problem: Problem) -> float | None:
+    """The best score of all subsets at the root; None when none improves."""
+    if naive.pure(problem, problem.rows()):
+        return None
+    tied = naive.best_of(problem, problem.rows(), naive.node_candidates(problem, problem.rows()))
+    return float(tied[0].scores[naive.CRITERIA[problem.criterion].measure] or 0) if tied else None
+
+
+@given(st.one_of(many_categories("ab"), many_categories("")))
+@settings(SLOWLY, max_examples=25)
+def test_many_categories_keep_the_optimum(service: Service, problem: Problem) -> None:
+    """Breiman's ordering finds the best of all subsets for two classes and for numbers, beyond six categories too."""
+    found, best = best_score(service, problem), naive_best(problem)
+    assert (found is None) == (best is None)
+    assert found is None or math.isclose(found, best or 0, rel_tol=1e-9)
+
+
+@given(many_categories("abc"))
+@settings(SLOWLY, max_examples=25)
+def test_many_categories_of_many_classes(service: Service, problem: Problem) -> None:
+    """With three classes the best found lies between the best category against the rest and the best of all subsets."""
+    found, best = best_score(service, problem) or 0, naive_best(problem) or 0
+    assert (naive_best(replace(problem, nominal="one_vs_rest")) or 0) * (1 - 1e-9) <= found <= best * (1 + 1e-9)
+
+
+def c45_choice(problem: Problem, rows: Sequence[int], used: set[str]) -> str | None:
+    """C4.5's feature: each one's best cut by gain, then the best ratio among those with at least the mean gain."""
+    usable = [
+        each for each in naive.node_candidates(problem, tuple(rows)) if each.admissible and each.feature not in used
+    ]
+    names = [name for name in problem.columns if any(each.feature == name for each in usable)]
+    gains = [max(scores(usable, name, "information_gain")) for name in names]
+    if not names:
+        return None
+    useful = []
+    for name, gain in zip(names, gains, strict=True):
+        if gain >= sum(gains) / len(gains) - 1e-3:
+            at_best = [
+                each
+                for each in usable
+                if each.feature == name and float(each.scores["information_gain"] or 0) >= gain - 1e-12
+            ]
+            useful.append((name, scores(at_best, name, "gain_ratio")[0]))
+    best = max(ratio for _, ratio in useful)
+    return next(name for name, ratio in useful if ratio >= best - 1e-12)
+
+
+def scores(candidates: Sequence[naive.Candidate], feature: str, measure: str) -> list[float]:
+    """One measure of a feature's candidates."""
+    return [float(each.scores[measure] or 0) for each in candidates if each.feature == feature]
+
+
+@st.composite
+def complete(draw: st.DrawFn, kinds: Sequence[str]) -> Problem:
+    """Classes to learn from columns without gaps, by gain ratio with a branch for each category."""
+    rows = draw(st.integers(4, 14))
+    targets = draw(st.lists(st.sampled_from("abc"), min_size=rows, max_size=rows))
+    made = draw(strategies.columns(rows, kinds=kinds, gaps=False))
+    return Problem(made, targets, [1] * rows, sorted(set(targets)), nominal="multiway", criterion="gain_ratio")
+
+
+def ask_preset(service: Service, problem: Problem, algorithm: str) -> list[dict[str, Any]]:
+    """The tree of a preset with none of its parameters changed."""
+    return service.tree(service.train({**problem.columns, "y": problem.targets}, "y", {"algorithm": algorithm}))
+
+
+@given(complete(["whole", "nominal", "boolean", "real"]))
+@SLOWLY
+def test_c45_selects_as_c45_does(service: Service, problem: Problem) -> None:
+    """By `c45` each node asks the feature that C4.5's two-step selection picks, under its row limits."""
+    problem = replace(problem, min_samples_split=4, min_samples_leaf=2, enough_branches=2)
+    nodes = ask_preset(service, problem, "c45")
+    members, used = route(problem, nodes), {0: set[str]()}
+    for node in nodes:
+        rows, past = members[node["node"]], used[node["node"]]
+        stop = naive.pure(problem, rows) or len(rows) < problem.min_samples_split
+        assert feature_of(node) == (None if stop else c45_choice(problem, rows, past)), node
+        spent = {str(feature_of(node))} if not node["leaf"] and node["split"]["type"] == "multiway" else set()
+        used |= dict.fromkeys(node["children"] or [], past | spent)
+
+
+@given(complete(["nominal", "boolean"]))
+@SLOWLY
+def test_id3_selects_by_information_gain(service: Service, problem: Problem) -> None:
+    """By `id3` each node asks the first feature of the highest information gain, and each feature once per path."""
+    problem = replace(problem, criterion="entropy")
+    nodes = ask_preset(service, problem, "id3")
+    members, used = route(problem, nodes), {0: set[str]()}
+    for node in nodes:
+        rows, past = members[node["node"]], used[node["node"]]
+        candidates = [each for each in naive.node_candidates(problem, rows) if each.feature not in past]
+        tied = naive.best_of(problem, rows, candidates)
+        stop = not tied or naive.pure(problem, rows)
+        assert feature_of(node) == (None if stop else tied[0].feature), node
+        used |= {child: past | {str(feature_of(node))} for child in node["children"] or []}
+
+
+@given(st.one_of(strategies.classification(("gini", "entropy")), strategies.regression()), st.integers(2, 5))
+@SLOWLY
+def test_a_limit_on_leaves_grows_best_first(service: Service, problem: Problem, leaves: int) -> None:
+    """With `max_leaf_nodes` the splits kept are those that gain most by weight, parents first."""
+    problem = replace(problem, max_depth=None, nominal="subset", missing="direction")
+    model = ask(service, problem)
+    full, part = service.tree(model), service.tree(ask_limited(service, problem, leaves))
+    gains = {split["node"]: split["score"] for split in service.splits(model, {"chosen": "true"})}
+    weights = {node: problem.weight(rows) for node, rows in route(problem, full).items()}
+    kept = grow_best_first(full, {node: gain * float(weights[node]) for node, gain in gains.items()}, leaves - 1)
+    assert sum(not node["leaf"] for node in part) == len(kept)
+    pairs = [(full[0], part[0])]
+    while pairs:
+        whole, cut = pairs.pop()
+        assert cut["leaf"] == (whole["node"] not in kept)
+        if not cut["leaf"]:
+            assert whole["split"] == cut["split"]
+            pairs += [(full[a], part[b]) for a, b in zip(whole["children"], cut["children"], strict=True)]
+
+
+def grow_best_first(full: Sequence[Mapping[str, Any]], gains: Mapping[int, float], splits: int) -> set[int]:
+    """The inner nodes of the full tree that a growth of so many splits keeps; examples with tied gains are skipped."""
+    kept: set[int] = set()
+    frontier = [0] if 0 in gains else []
+    while frontier and len(kept) < splits:
+        first, *others = sorted(frontier, key=lambda node: -gains[node])
+        assume(not others or gains[first] - gains[others[0]] > 1e-9)
+        kept.add(first)
+        frontier = [*others, *(child for child in full[first]["children"] if child in gains)]
+    return kept
+
+
+def ask_limited(service: Service, problem: Problem, leaves: int) -> str:
+    """Train on the problem with at most so many leaves."""
+    names = ("criterion", "nominal", "missing", "min_samples_split", "min_samples_leaf", "min_weight_leaf", "min_gain")
+    parameters = {name: getattr(problem, name) for name in names} | {"max_leaf_nodes": leaves}
+    more = {"parameters": parameters, "task": "classification" if problem.classes else "regression", "weight": "weight"}
+    return service.train({**problem.columns, "target": problem.targets, "weight": problem.weights}, "target", more)
+
+
+@given(PROBLEMS)
+@SLOWLY
+def test_listing_by_rank_and_by_position_hold_the_same(service: Service, problem: Problem) -> None:
+    """Both orders list the same splits; by rank the admissible come first, in order, within each node."""
+    model = ask(service, problem)
+    by_rank, by_place = service.splits(model), service.splits(model, {"sort": "position"})
+    assert sorted(map(repr, by_rank)) == sorted(map(repr, by_place))
+    for before, after in pairwise(by_rank):
+        if before["node"] == after["node"]:
+            assert (before["rank"] or math.inf) <= (after["rank"] or math.inf)
+
+
+@given(PROBLEMS)
+@SLOWLY
+def test_filters_select_from_the_full_listing(service: Service, problem: Problem) -> None:
+    """Each filter of the listing gives exactly the entries of the full one that fit it."""
+    model = ask(service, problem)
+    full = service.splits(model)
+    feature = next(iter(problem.columns))
+    for query, fits in (
+        ({"node": 0}, lambda split: split["node"] == 0),
+        ({"feature": feature}, lambda split: split["feature"] == feature),
+        ({"type": "threshold"}, lambda split: split["split"]["type"] == "threshold"),
+        ({"chosen": "true"}, lambda split: split["chosen"]),
+        ({"admissible": "false"}, lambda split: not split["admissible"]),
+    ):
+        assert service.splits(model, query) == [split for split in full if fits(split)], query

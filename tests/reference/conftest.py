@@ -1,0 +1,17 @@
+"""The service under test, with models of its own in a temporary directory."""
+
+from __future__ import annotations
+
+import pytest
+from service.app import create_app
+
+from service.settings import Settings
+from tests.oracle.contract import Service
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+    """One application for a module's tests, driven by Flask's test client."""
+    models = tmp_path_factory.mktemp("models")
+    settings = Settings.from_environment({"TREEWRIGHT_MODELS_URL": str(models), "TREEWRIGHT_LOG_LEVEL": "ERROR"})
+    return Service(create_app(settings).test_client())

@@ -1,0 +1,336 @@
+"""Public bug reports against learners of this kind, as small inputs with the right behaviour."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from service.prediction import predict
+from service.training import TrainingRequest, train
+
+from service.api import state
+from service.core.schema import Column, Table
+from tests.oracle.contract import Service, children_of, feature_of
+
+ULP = 2.0**-52
+
+
+def stump(service: Service, values: list[Any], labels: list[Any]) -> tuple[str, dict[str, Any]]:
+    """A tree of one level on one feature; the model and its root's chosen split."""
+    model = service.train({"x": values, "y": labels}, "y", {"task": "classification", "parameters": {"max_depth": 1}})
+    (chosen,) = service.splits(model, {"node": 0, "chosen": "true"})
+    return model, chosen
+
+
+def raw_numbers(service: Service, url: str) -> list[str]:
+    """Every number with a fraction or an exponent in the answer, as its text."""
+    texts: list[str] = []
+    json.loads(service.client.get(url).get_data(as_text=True), parse_float=lambda text: texts.append(text) or 0.0)
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("below", "above"),
+    [
+        pytest.param(0, 1e-7, id="scikit-learn 27782"),
+        pytest.param(2**53, 2**53 + 1, id="scikit-learn 27782, integers"),
+        pytest.param(2**60 + 1, 2**60 + 3, id="integers whose midpoint no double holds"),
+        pytest.param(-(2**63), 2**63 - 1, id="integers whose sum overflows"),
+        pytest.param(1 + ULP, 1 + 2 * ULP, id="mlpack 3644"),
+        pytest.param(-5e-324, 0.0, id="mlpack 3644, subnormal"),
+        pytest.param(1e308, 1.7e308, id="scikit-learn 10536"),
+        pytest.param(20180130, 20180131, id="xgboost 3960"),
+    ],
+)
+def test_neighbouring_values_are_separated(service: Service, below: float, above: float) -> None:
+    """L1, L3, L4, L5: a split lies between two values however near or large, reads back and routes them."""
+    model, chosen = stump(service, [below, above], ["a", "b"])
+    split = chosen["split"]
+    assert (split["below"], split["above"]) == (below, above)
+    assert below <= split["threshold"] < above
+    assert math.isfinite(split["threshold"])
+    assert [branch["routed"]["n"] for branch in chosen["branches"]] == [1, 1]
+    assert service.predict(model, {"x": [below, above]})["predictions"] == ["a", "b"]
+
+
+def test_a_threshold_between_days_is_shown_exactly(service: Service) -> None:
+    """L5 (xgboost 3960): the cut between 20180130 and 20180131 is 20180130.5."""
+    assert stump(service, [20180130, 20180131], [0, 1])[1]["split"]["threshold"] == 20180130.5
+
+
+def test_a_row_at_its_own_threshold_goes_left(service: Service) -> None:
+    """L2 (scikit-learn 28175, 11165): 200 random stumps asked at exactly their threshold all answer left."""
+    draw = random.Random(28175)  # noqa: S311 - a fixed sequence, not a secret
+    for _ in range(200):
+        low, high = sorted([draw.uniform(-1e3, 1e3), draw.uniform(-1e-3, 1e3)])
+        model, chosen = stump(service, [low, high], ["left", "right"])
+        cut = chosen["split"]["threshold"]
+        answer = service.predict(model, {"x": [cut, math.nextafter(cut, math.inf), low, high]})
+        assert answer["predictions"] == ["left", "right", "left", "right"]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        pytest.param([row * 1e-9 for row in range(8)], id="tiny"),
+        pytest.param([1e9 + step for step in (0, 0, 1, 1)], id="far from zero"),
+    ],
+)
+def test_regression_tolerance_is_relative(service: Service, targets: list[float]) -> None:
+    """L6 (scikit-learn 14838): targets of 1e-9, or 1e9 apart by 1, still split, and every row is predicted."""
+    values = list(range(len(targets)))
+    model = service.train({"x": values, "y": targets}, "y", {"task": "regression"})
+    (chosen,) = service.splits(model, {"node": 0, "chosen": "true"})
+    assert chosen["split"]["threshold"] == len(targets) / 2 - 0.5
+    assert service.predict(model, {"x": values})["predictions"] == pytest.approx(targets, rel=1e-12)
+
+
+def test_missing_or_not_is_a_candidate(service: Service) -> None:
+    """L7 (scikit-learn 32272): a column of 0, 0, 0 and two gaps is not constant; `missing` splits it."""
+    cells = [0, 0, 0, None, None]
+    model = service.train({"x": cells, "y": ["a", "a", "a", "b", "b"]}, "y")
+    (split,) = service.splits(model, {"node": 0})
+    assert (split["feature"], split["split"]["type"], split["chosen"]) == ("x", "missing", True)
+    assert sorted(branch["routed"]["n"] for branch in split["branches"]) == [2, 3]
+    assert service.predict(model, {"x": cells})["predictions"] == ["a", "a", "a", "b", "b"]
+
+
+ALIKE = {
+    "p": [1, 2, 3, 4, 4, 1],
+    "q": [1, 2, 3, 4, 4, 1],
+    "r": list("xxyyyx"),
+    "s": [False, False, True, True, True, False],
+}
+ALIKE_LABELS = ["n", "n", "y", "y", "y", "n"]
+
+
+def test_equal_gains_go_to_the_first_feature(service: Service) -> None:
+    """L9 (scikit-learn 8443, 24839, 12188): of four perfect features the first in order wins, in any order."""
+    for order in permutations(ALIKE):
+        model = service.train({**{name: ALIKE[name] for name in order}, "y": ALIKE_LABELS}, "y")
+        assert [feature_of(node) for node in service.tree(model)] == [order[0], None, None]
+        best = service.splits(model, {"node": 0, "sort": "rank"})[:4]
+        assert [split["feature"] for split in best] == list(order)
+
+
+def test_equal_gains_within_a_feature_go_to_the_lowest_cut(service: Service) -> None:
+    """L9: a, b, a on 1, 2, 3 can be cut in two equal ways; the lower is taken, however the rows are ordered."""
+    for order in permutations(range(3)):
+        columns = {"x": [[1, 2, 3][row] for row in order], "y": [["a", "b", "a"][row] for row in order]}
+        root = service.tree(service.train(columns, "y"))[0]
+        assert root["split"]["threshold"] == 1.5
+
+
+def test_the_same_request_gives_the_same_model(service: Service) -> None:
+    """L9: two runs answer with the same tree and the same listing."""
+    first, second = (service.train({**ALIKE, "y": ["n", "y", "y", "y", "n", "n"]}, "y") for _ in range(2))
+    assert service.tree(first) == service.tree(second)
+    assert service.splits(first) == service.splits(second)
+
+
+def test_two_identical_rows_of_two_classes(service: Service) -> None:
+    """L10 (scikit-learn 17592): the leaf says one half each, and the first class in order although it came last."""
+    model = service.train({"x": [1, 1], "y": ["b", "a"]}, "y")
+    answer = service.predict(model, {"x": [1]})
+    assert (answer["classes"], answer["probabilities"], answer["predictions"]) == (["a", "b"], [[0.5, 0.5]], ["a"])
+    assert len(service.tree(model)) == 1
+
+
+def infinite(values: list[float], labels: list[str]) -> Table:
+    """A table that JSON cannot say: a numeric column with infinities, and two classes a and b."""
+    codes = np.array(["ab".index(label) for label in labels], np.int32)
+    return Table((Column("x", "numeric", np.array(values)), Column("y", "nominal", codes, ("a", "b"))), len(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "threshold"),
+    [
+        ([1, 2, math.inf, 10], ["a", "a", "b", "a"], 10),
+        ([1, 2, -math.inf, 10], ["a", "a", "b", "a"], -math.inf),
+        ([-math.inf, math.inf], ["a", "b"], -math.inf),
+    ],
+)
+def test_infinity_is_a_value(service: Service, values: list[float], labels: list[str], threshold: float) -> None:
+    """L11 (scikit-learn 34956): infinities order last and first, train and predict; their listing is still JSON."""
+    request = TrainingRequest(
+        table=infinite(values, labels),
+        target="y",
+        features=None,
+        weight=None,
+        task=None,
+        algorithm="cart",
+        parameters={},
+        positive_class=None,
+        missing_target="refuse",
+        name=None,
+        description="",
+        tags={},
+        retain="data",
+    )
+    with service.client.application.app_context():
+        record = train(request, state.store(), state.settings())
+        answer = predict(record, Table(infinite(values, labels).columns[:1], len(values)), state.store())
+    assert list(answer["predictions"]) == labels
+    nodes = service.tree(record.id)
+    assert len(nodes) == 3
+    assert nodes[0]["split"]["threshold"] == (threshold if math.isfinite(threshold) else None)
+    text = service.client.get(f"/models/{record.id}/splits").get_data(as_text=True)
+    assert "Infinity" not in text
+    assert len(json.loads(text)["splits"]) == len(values) - 1 + 2
+
+
+@pytest.fixture(scope="module")
+def deep(service: Service) -> tuple[str, int]:
+    """Alternating labels along one feature: the ends are peeled off one by one; the model and its depth."""
+    rows = 3000
+    columns = {"x": list(range(rows)), "y": ["ab"[row % 2] for row in range(rows)]}
+    record = service.record({"data": {"columns": columns}, "target": "y", "retain": "data"})
+    return str(record["id"]), int(record["tree"]["depth"])
+
+
+def test_a_tree_thousands_of_levels_deep(service: Service, deep: tuple[str, int]) -> None:
+    """L12 (Orange 7297): a tree of some 3,000 levels trains, is drawn, predicts and lists its deepest node."""
+    model, depth = deep
+    assert depth > 2900
+    nodes = service.tree(model)
+    assert sum(node["leaf"] for node in nodes) == 3000
+    answer = service.predict(model, {"x": list(range(3000))})
+    assert answer["predictions"] == ["ab"[row % 2] for row in range(3000)]
+    last = max(nodes, key=lambda node: node["depth"] * (not node["leaf"]))
+    assert len(service.splits(model, {"node": last["node"]})) == 1
+    assert len(service.splits(model, {"node": nodes[0]["children"][1]})) == 2998
+
+
+def test_small_thresholds_have_their_shortest_form(service: Service) -> None:
+    """L13 (imodels 279): thresholds about 1e-6 are printed so that they read back equal, and no longer than needed."""
+    values = [1e-6, 1.5e-6, 2e-6, 2.3e-6, 1.1e-6, 1e-7]
+    model = service.train({"x": values, "y": list("abacba")}, "y")
+    texts = raw_numbers(service, f"/models/{model}/tree") + raw_numbers(service, f"/models/{model}/splits?node=0")
+    small = [text for text in texts if 0 < float(text) < 1e-5]
+    assert len(small) >= 10
+    assert all(len(text) <= len(repr(float(text))) for text in small)
+    cuts = {split["split"]["threshold"] for split in service.splits(model, {"node": 0})}
+    ordered = sorted(values)
+    assert cuts == {(low + high) / 2 for low, high in pairwise(ordered)}
+
+
+def test_one_pure_branch_is_allowed(service: Service) -> None:
+    """L14 (tribuo 298): a candidate with one pure branch is admissible, and the pure node below stays a leaf."""
+    model = service.train({"x": [1, 2, 3, 4], "y": list("abab")}, "y", {"parameters": {"max_depth": 1}})
+    (chosen,) = service.splits(model, {"node": 0, "chosen": "true"})
+    assert chosen["branches"][0]["known"]["counts"] == [1, 0]
+    nodes = service.tree(model)
+    assert nodes[nodes[0]["children"][0]]["leaf"]
+
+
+def test_no_candidate_has_an_empty_branch(service: Service) -> None:
+    """L14 (tribuo 303): below a split on a feature, no cut of it lies outside the values that are left."""
+    model = service.train({"x": [1, 2, 3, 4, 5, 6], "k": list("aabbcc"), "y": list("pqrqpr")}, "y")
+    listed = service.splits(model)
+    assert len({split["node"] for split in listed}) > 3
+    assert all(branch["routed"]["n"] > 0 for split in listed for branch in split["branches"])
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "gain_ratio", "gini_gain_ratio", "goodness"])
+@pytest.mark.parametrize("counts", [(1, 2, 3), (1, 1, 5), (3, 7, 11), (2, 3, 0)])
+def test_a_gain_of_rounding_errors_is_none(service: Service, criterion: str, counts: tuple[int, ...]) -> None:
+    """L14 (tribuo 410): branches with the same shares gain nothing; what rounding leaves, such as 4e-16, is no gain."""
+    labels = [label for label, count in zip("abc", counts, strict=True) for _ in range(count)]
+    columns = {"x": [1] * len(labels) + [2] * 3 * len(labels), "y": labels * 4}
+    model = service.train(columns, "y", {"parameters": {"criterion": criterion}})
+    (split,) = service.splits(model, {"node": 0})
+    assert (split["admissible"], split["reason"], split["rank"]) == (False, "no_improvement", None)
+    assert len(service.tree(model)) == 1
+
+
+TOWNS = [f"town{number:02d}" for number in range(92)]
+
+
+@pytest.fixture(scope="module")
+def towns(service: Service) -> str:
+    """92 categories, three rows each, in two classes, with a second feature to split by as well."""
+    rows = [
+        (town, size, "dear" if (number * number + 5 * size) % 7 < 3 else "cheap")
+        for number, town in enumerate(TOWNS)
+        for size in (1, 2, 3)
+    ]
+    columns = {"town": [row[0] for row in rows], "size": [row[1] for row in rows], "price": [row[2] for row in rows]}
+    return service.train(columns, "price")
+
+
+def test_ninety_two_categories(service: Service, towns: str) -> None:
+    """L16 (rpart 22): each root candidate of 92 categories names all of them once."""
+    subsets = service.splits(towns, {"node": 0, "type": "subset"})
+    assert len(subsets) >= 92
+    for split in subsets:
+        assert sorted(town for group in split["split"]["categories"] for town in group) == TOWNS
+
+
+def test_categories_respect_the_ancestors(service: Service, towns: str) -> None:
+    """L16 (rpart 71): below a split of towns, a split names only the towns that came this way."""
+    nodes = service.tree(towns)
+    came: dict[int, set[str]] = {0: set(TOWNS)}
+    again = 0
+    for node in nodes:
+        if node["leaf"]:
+            continue
+        groups = [came[node["node"]]] * 2
+        if feature_of(node) == "town":
+            groups = [set(group) for group in node["split"]["categories"]]
+            assert groups[0] | groups[1] <= came[node["node"]]
+            again += node["node"] > 0
+        came |= dict(zip(node["children"], groups, strict=True))
+    assert again > 0
+
+
+def test_an_unseen_town_stops_where_it_is_met(service: Service, towns: str) -> None:
+    """L16: a category that training never saw gets the distribution of the node that asks for it, and a warning."""
+    nodes = service.tree(towns)
+    answer = service.predict(towns, {"town": ["Atlantis"], "size": [1]})
+    stop = nodes[answer["leaves"][0]]
+    assert feature_of(stop) == "town"
+    assert answer["probabilities"][0] == pytest.approx([count / sum(stop["counts"]) for count in stop["counts"]])
+    assert "town" in json.dumps(answer["warnings"])
+    assert not service.predict(towns, {"town": ["town00"], "size": [1]})["warnings"]
+
+
+def test_missing_unseen_and_late_categories_have_three_routes(service: Service) -> None:
+    """L17 (lightgbm 4468, 837, 6908; xgboost 11659, 8573): the 40th category, a gap and a stranger go three ways."""
+    cells = [f"k{number:02d}" for number in range(40) for _ in range(2)] + [None] * 9
+    labels = ["a" if cell is not None and cell < "k20" else "b" if cell else "c" for cell in cells]
+    model = service.train({"x": cells, "y": labels}, "y")
+    answer = service.predict(model, {"x": ["k39", None, "stranger", "k00"]})
+    assert answer["predictions"][:2] + answer["predictions"][3:] == ["b", "c", "a"]
+    assert len(set(answer["leaves"])) == 4
+    stop = service.tree(model)[answer["leaves"][2]]
+    assert not stop["leaf"]
+    assert answer["probabilities"][2] == pytest.approx([count / 89 for count in stop["counts"]])
+    assert answer["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "heavier"),
+    [([1, 2, 3], ["a", "b", "b"], "b"), ([1, 2, 3], ["a", "a", "b"], "a"), ([1, 2], ["b", "a"], "b")],
+)
+def test_a_gap_where_training_had_none(service: Service, values: list[int], labels: list[str], heavier: str) -> None:
+    """L17: a value missing at a split that saw no gap goes with the heavier branch, the first of equals."""
+    model, _ = stump(service, values, labels)
+    assert service.predict(model, {"x": [None]})["predictions"] == [heavier]
+
+
+def test_an_unseen_category_at_a_multiway_split(service: Service) -> None:
+    """L18 (chefboost 4, 42): the node's majority with a warning; never null, never outside the classes."""
+    columns = {"sky": ["sun", "sun", "rain", "rain", "fog"], "go": ["yes", "yes", "no", "no", "yes"]}
+    model = service.train(columns, "go", {"parameters": {"nominal": "multiway"}})
+    nodes = service.tree(model)
+    assert children_of(nodes, nodes[0]).keys() == {"sun", "rain", "fog"}
+    answer = service.predict(model, {"sky": ["hail", "fog"]})
+    assert answer["predictions"] == ["yes", "yes"]
+    assert answer["probabilities"] == [[pytest.approx(0.4), pytest.approx(0.6)], [0, 1]]
+    assert answer["leaves"][0] == 0
+    assert "hail" in json.dumps(answer["warnings"])
