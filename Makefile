@@ -11,7 +11,7 @@ VENV ?= .venv
 bin := $(VENV)/bin
 install := $(bin)/python -m pip install --quiet --disable-pip-version-check
 # What an environment was made with; asked of another version, make starts it anew.
-version := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
+version := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d.%d" % v[:3] if v >= (3, 11) else "")' 2>/dev/null)
 made := $(VENV)/made-with-$(version)
 
 help: ## list the targets
@@ -53,7 +53,7 @@ lock = $(bin)/uv pip compile --quiet --universal --fork-strategy fewest --python
 	--no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
 
 $(made):
-	@test -n "$(version)" || { echo "make: no Python 3.11 or newer found; name one with PYTHON=" >&2; exit 1; }
+	@test -n "$(version)" || { echo "make: '$(PYTHON)' is no Python 3.11 or newer; name one with PYTHON=" >&2; exit 1; }
 	@echo "making $(VENV) with Python $(version)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@

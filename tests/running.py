@@ -129,7 +129,7 @@ class RunningServer:
             raise
 
     def has_started(self) -> bool:
-        """Whether both workers are ready: one of them, suspended while it starts, would hold locks that the other needs."""
+        """Whether both workers are ready: one suspended while it starts may hold a lock that the other needs."""
         return self.output().count('"worker ready"') == 2 and self.client.is_ready()
 
     def output(self) -> str:
