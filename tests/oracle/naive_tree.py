@@ -283,10 +283,13 @@ def feature_branches(problem: Problem, feature: str, rows: Branch) -> list[tuple
     values = {cells[row] for row in present}
     if len(values) == 1 and not absent:
         return [("constant", (present,))]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        known = [("threshold", cut) for cut in cuts(cells, present)]
+    nominal = any(isinstance(value, str | bool) for value in values)
+    if nominal and problem.missing == "branch":
+        return groupings(problem, [*by_category(cells, present), absent] if absent else by_category(cells, present))
+    if nominal:
+        known = groupings(problem, by_category(cells, present))
     else:
-        known = groupings(problem, cells, present, absent)
+        known = [("threshold", cut) for cut in cuts(cells, present)]
     if not absent:
         return known
     return [*place_missing(problem, known, absent), ("missing", (absent, present))]
@@ -304,16 +307,14 @@ def cuts(cells: Sequence[Value], present: Branch) -> list[tuple[Branch, ...]]:
     ]
 
 
-def groupings(
-    problem: Problem, cells: Sequence[Value], present: Branch, absent: Branch
-) -> list[tuple[str, tuple[Branch, ...]]]:
+def by_category(cells: Sequence[Value], present: Branch) -> list[Branch]:
+    """The rows of each category, categories in order."""
+    values = sorted({cells[row] for row in present})  # type: ignore[type-var]
+    return [tuple(row for row in present if same(cells[row], value)) for value in values]
+
+
+def groupings(problem: Problem, groups: Sequence[Branch]) -> list[tuple[str, tuple[Branch, ...]]]:
     """The partitions of a nominal feature's categories; under `branch` the missing ones are one more category."""
-    groups = [
-        tuple(row for row in present if same(cells[row], value))
-        for value in sorted({cells[row] for row in present})  # type: ignore[type-var]
-    ]
-    if absent and problem.missing == "branch" and problem.nominal != "multiway":
-        groups.append(absent)
     if len(groups) < 2:
         return []
     if problem.nominal == "multiway":
@@ -343,8 +344,7 @@ def place_missing(
     placed: list[tuple[str, tuple[Branch, ...]]] = []
     for form, branches in known:
         if problem.missing == "branch":
-            apart = form in ("threshold", "multiway")
-            placed.append((form, (*branches, absent) if apart else branches))
+            placed.append((form, (*branches, absent)))
         elif form == "multiway":
             weights = [problem.weight(branch) for branch in branches]
             placed.append((form, join(branches, weights.index(max(weights)), absent)))

@@ -57,9 +57,9 @@ def limits(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
-def handling(draw: st.DrawFn) -> dict[str, str]:
-    """How nominal features are split and missing values sent."""
-    nominal = draw(st.sampled_from(["subset", "one_vs_rest", "multiway"]))
+def handling(draw: st.DrawFn, binary: bool = False) -> dict[str, str]:
+    """How nominal features are split, in two only where the criterion is defined for two, and missing values sent."""
+    nominal = draw(st.sampled_from(["subset", "one_vs_rest", "multiway"][: 2 if binary else 3]))
     return {"nominal": nominal, "missing": draw(st.sampled_from(["direction", "branch"]))}
 
 
@@ -71,8 +71,9 @@ def classification(draw: st.DrawFn, criteria: Sequence[str] = CLASS_CRITERIA) ->
     targets = draw(st.lists(st.sampled_from(labels), min_size=rows, max_size=rows))
     counted = draw(weights(rows))
     classes = sorted({target for target, weight in zip(targets, counted, strict=True) if weight})
-    asked = draw(limits()) | draw(handling())
-    return Problem(draw(columns(rows)), targets, counted, classes, criterion=draw(st.sampled_from(criteria)), **asked)
+    criterion = draw(st.sampled_from(criteria))
+    asked = draw(limits()) | draw(handling(binary=criterion == "goodness"))
+    return Problem(draw(columns(rows)), targets, counted, classes, criterion=criterion, **asked)
 
 
 @st.composite
@@ -82,7 +83,7 @@ def with_a_positive_class(draw: st.DrawFn) -> Problem:
     labels: Sequence[Any] = draw(st.sampled_from(TWO_LABELS))
     rest = draw(st.lists(st.sampled_from(labels), min_size=rows - 2, max_size=rows - 2))
     counted = [1, 1, *draw(weights(rows - 2))] if rows > 2 else [1, 1]
-    asked = draw(limits()) | draw(handling()) | {"criterion": draw(st.sampled_from(POSITIVE_CRITERIA))}
+    asked = draw(limits()) | draw(handling(binary=True)) | {"criterion": draw(st.sampled_from(POSITIVE_CRITERIA))}
     positive = draw(st.sampled_from(labels))
     return Problem(draw(columns(rows)), [*labels, *rest], counted, labels, positive=positive, **asked)
 

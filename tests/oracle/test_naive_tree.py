@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.oracle import naive_tree as naive
+from tests.oracle import strategies
 
 DATA = Path(__file__).parents[1] / "data"
 WORKED = json.loads((DATA / "worked_examples.json").read_text())
@@ -96,12 +99,13 @@ def test_candidates_are_as_many_as_counting_says(
 
 
 def test_missing_under_branch_is_one_more_category() -> None:
-    """Three categories and missing ones give 2^3 - 1 subsets, one of them missing against present."""
+    """Three categories and missing ones give 2^3 - 1 subsets, one of them missing against present, or four branches."""
     case = problem([*"abc", None], {"missing": "branch"})
     found = naive.node_candidates(case, case.rows())
+    assert [each.form for each in found] == ["subset"] * 7
     assert len({each.key for each in found}) == 7
     wide = problem([*"abc", None], {"missing": "branch", "nominal": "multiway"})
-    assert [len(each.branches) for each in naive.node_candidates(wide, wide.rows())] == [4, 2]
+    assert [len(each.branches) for each in naive.node_candidates(wide, wide.rows())] == [4]
 
 
 def test_missing_goes_with_the_heaviest_branch_of_many() -> None:
@@ -123,3 +127,13 @@ def test_admission_needs_rows_weight_and_improvement() -> None:
     assert usable({"min_samples_leaf": 2}) == [False, False]
     assert usable({"min_weight_leaf": 1.5}) == [False, True]
     assert usable({"min_gain": 0.3}) == [True, False]
+
+
+@given(st.one_of(strategies.classification(), strategies.with_a_positive_class(), strategies.regression()))
+def test_every_candidate_parts_the_rows(case: naive.Problem) -> None:
+    """Each candidate's branches hold every row once and none is empty; a gain is never below 0 but for rounding."""
+    for each in naive.node_candidates(case, case.rows()):
+        assert sorted(row for branch in each.branches for row in branch) == list(case.rows())
+        assert all(each.branches)
+        gains = [each.scores.get(name) for name in ("gini_gain", "information_gain", "variance_reduction")]
+        assert all(gain >= -1e-12 for gain in gains if gain is not None)
