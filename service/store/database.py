@@ -86,7 +86,8 @@ def _url_of(settings: Settings) -> URL:
 def _create_engine(url: URL) -> Engine:
     try:
         # NaN is not JSON: a record that holds one is a mistake of ours, better refused here than by a reader.
-        engine = create_engine(url, json_serializer=partial(json.dumps, allow_nan=False))
+        # Its errors do not show the values: they may be anyone's data, and errors are logged.
+        engine = create_engine(url, json_serializer=partial(json.dumps, allow_nan=False), hide_parameters=True)
     except ModuleNotFoundError as error:
         raise _unusable(f"the driver for this database is not installed ({error.name})") from error
     if url.get_backend_name() == "sqlite":
