@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
 
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
+from service.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -27,9 +29,20 @@ def run(settings: Settings, host: str, port: int) -> None:
 
     Raises `SettingsError` when the store cannot be opened.
     """
+    configure_logging(settings.log_level)
     # What cannot be opened is told here, once, and not by each worker in turn; a database is migrated before the fork.
     ModelStore.open(settings).close()
     Server(settings, host, port).run()
+
+
+class SharedLog(Logger):  # type: ignore[misc] # gunicorn has no types
+    """Gunicorn's messages among ours, as the same lines of JSON."""
+
+    def setup(self, cfg: Any) -> None:  # noqa: ANN401 - gunicorn has no types
+        """Let the root logger write what gunicorn's own handler would."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
 
 
 class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
@@ -50,6 +63,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             # Whoever sends SIGTERM says by the SIGKILL after it how long an answer may take (`docker stop --time`).
             "graceful_timeout": self.settings.timeout,
             "loglevel": self.settings.log_level.lower(),
+            "logger_class": SharedLog,
             "control_socket_disable": True,  # it would lie in the home directory, which a container may not have
             "post_worker_init": self.greet,
         }
