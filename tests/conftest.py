@@ -1,0 +1,55 @@
+"""An application over a temporary store, and its client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from service.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+TENNIS: dict[str, list[Any]] = {
+    "outlook": ["sunny", "sunny", "overcast", "rain", "rain", "rain", "overcast", "sunny", "sunny", "rain", "sunny",
+                "overcast", "overcast", "rain"],
+    "temperature": [85, 80, 83, 70, 68, 65, 64, 72, 69, 75, 75, 72, 81, 71],
+    "windy": [False, True, False, False, False, True, True, False, False, False, True, True, False, True],
+    "play": ["no", "no", "yes", "yes", "yes", "no", "yes", "no", "yes", "yes", "yes", "yes", "yes", "no"],
+}  # fmt: skip
+"""Quinlan's golf data (C4.5: Programs for Machine Learning, 1993), less the humidity."""
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings over a directory of their own."""
+    return Settings(models_url=str(tmp_path / "models"))
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Flask]:
+    """The application."""
+    from service.api.state import store  # noqa: PLC0415 - other tests do without the web
+    from service.app import create_app  # noqa: PLC0415
+
+    made = create_app(settings)
+    yield made
+    with made.app_context():
+        store().close()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A client of the application."""
+    return app.test_client()
+
+
+@pytest.fixture
+def tennis() -> dict[str, list[Any]]:
+    """A copy of the golf data, by column."""
+    return {name: list(cells) for name, cells in TENNIS.items()}
