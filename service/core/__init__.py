@@ -1,0 +1,1 @@
+"""The tree learner: numpy only, no web, no storage; modules stand in pipeline order (see docs/architecture.md)."""

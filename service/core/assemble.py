@@ -1,0 +1,156 @@
+"""A finished growth -> a tree: nodes in breadth-first order, splits in the words of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import NO_ROUTE, Form
+from service.core.criteria import TOLERANCE, Floats
+from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
+from service.core.grow import Growth
+from service.core.schema import Target
+from service.core.search import levels_of
+from service.core.statistics import Ints
+from service.core.tree import Tree
+from service.core.weigh import Learner
+
+
+def build_tree(
+    learner: Learner, target: Target, growth: Growth, shown: Floats | None, loss: Sequence[Sequence[float]] | None
+) -> tuple[Tree, Ints]:
+    """The tree, and (row,) the leaf of each training row.
+
+    ``shown: (class,)`` multiplies class weights before they are shares (priors, class weights); ``loss`` chooses the
+    answer of least expected loss instead of the likeliest class.
+    """
+    joined = {name: _join(growth, name) for name in growth.nodes[0]}
+    rank = _rank_breadth_first(joined["parent"], joined["branch"], joined["depth"])
+    order = np.argsort(rank)
+    table = {name: values[..., order] for name, values in joined.items()}
+    parent = np.where(table["parent"] < 0, -1, rank[np.maximum(table["parent"], 0)])
+    stats = table["stats"]
+    counts = stats if target.is_classification else np.zeros((0, len(parent)))
+    mean = table["centre"] if target.is_classification else _find_means(stats, table["centre"])
+    probability, prediction = _predict(counts, mean, parent, table["rows"], shown, loss)
+    tree = Tree(
+        features=tuple(coded.feature for coded in learner.features),
+        classes=target.classes,
+        parent=parent,
+        depth=table["depth"],
+        rows=table["rows"],
+        weight=stats.sum(0) if target.is_classification else stats[0],
+        counts=counts,
+        mean=mean if not target.is_classification else np.zeros(len(parent)),
+        impurity=table["impurity"],
+        probability=probability,
+        prediction=prediction,
+        reason=table["reason"],
+        **_write_splits(learner, growth, rank, len(parent)),
+    )
+    return tree, rank[growth.leaf]
+
+
+def _join(growth: Growth, name: str) -> NDArray[np.generic]:
+    return np.concatenate([chunk[name] for chunk in growth.nodes], axis=-1)
+
+
+def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
+    """(node,) each node's place in breadth-first order; a child is created after its parent."""
+    rank = np.zeros(len(parent), np.int64)
+    if (np.diff(depth) >= 0).all() and (np.diff(parent) >= 0).all():
+        return np.arange(len(parent))
+    done = 1
+    by_depth = np.argsort(depth, kind="stable")
+    edges = np.searchsorted(depth[by_depth], np.arange(1, int(depth.max()) + 2))
+    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        level = by_depth[begin:end]
+        rank[level[np.lexsort((branch[level], rank[parent[level]]))]] = np.arange(done, done + len(level))
+        done += len(level)
+    return rank
+
+
+def _find_means(stats: Floats, centre: Floats) -> Floats:
+    return np.divide(stats[1], stats[0], out=np.zeros_like(centre), where=stats[0] > 0) + centre
+
+
+def _predict(
+    counts: Floats, mean: Floats, parent: Ints, rows: Ints, shown: Floats | None, loss: Sequence[Sequence[float]] | None
+) -> tuple[Floats, Floats]:
+    """(node, class) probabilities and (node,) answers; a node without rows answers as its parent does."""
+    source = np.where(rows > 0, np.arange(len(rows)), parent)
+    if not len(counts):
+        return np.zeros((len(rows), 0)), mean[source]
+    weight = counts if shown is None else counts * shown[:, None]
+    probability = (weight[:, source] / weight[:, source].sum(0)).T
+    gain = probability if loss is None else -(probability @ np.asarray(loss, float))
+    scale = 1.0 if loss is None else float(np.max(loss))
+    # shares that differ by rounding only are tied, and the first class wins
+    tied = gain >= gain.max(1, keepdims=True) - TOLERANCE * scale
+    return np.ascontiguousarray(probability), tied.argmax(1).astype(np.float64)
+
+
+def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> dict[str, NDArray[np.generic]]:
+    """The arrays of `Tree` that describe splits, by name."""
+    out: dict[str, NDArray[np.generic]] = {
+        "feature": np.full(nodes, -1),
+        "form": np.zeros(nodes, np.int64),
+        "first_child": np.zeros(nodes, np.int64),
+        "branches": np.zeros(nodes, np.int64),
+        "missing_to": np.full(nodes, NO_ROUTE),
+        "score": np.full(nodes, np.nan),
+    }
+    codes = np.zeros((2, nodes), np.int64)
+    categories = [np.empty((3, 0), np.int64)]
+    for ids, first, splits in growth.splits:
+        taken = np.flatnonzero(splits.feature >= 0)
+        at = rank[ids[taken]]
+        for name in ("feature", "form", "branches", "missing_to", "score"):
+            out[name][at] = getattr(splits, name)[taken]
+        out["first_child"][at] = rank[first[taken]]
+        codes[:, at] = splits.lower[taken], splits.upper[taken]
+        node, code, branch = splits.category
+        categories.append(np.stack([rank[ids[node]], code, branch]))
+    out |= _write_thresholds(learner, out["feature"], out["form"], codes)
+    return out | _write_categories(learner, out["feature"], out["form"], np.concatenate(categories, axis=1))
+
+
+def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) -> dict[str, NDArray[np.generic]]:
+    nodes = len(feature)
+    threshold, whole = np.full(nodes, np.nan), np.zeros(nodes, np.int64)
+    beside, beside_whole = np.full((2, nodes), np.nan), np.zeros((2, nodes), np.int64)
+    for f in np.unique(feature[form == Form.THRESHOLD]):
+        at = np.flatnonzero((feature == f) & (form == Form.THRESHOLD))
+        coded = learner.features[f]
+        if coded.feature.kind != "numeric":
+            whole[at], beside_whole[:, at] = codes[0, at], codes[:, at]
+            continue
+        threshold[at], whole[at] = place_thresholds(coded, codes[0, at], codes[1, at], learner.parameters.threshold_value)
+        beside[:, at] = coded.values[codes[:, at]]
+        if coded.feature.integer:
+            beside_whole[:, at] = coded.values[codes[:, at]]
+    return {"threshold": threshold, "whole": whole, "beside": beside, "beside_whole": beside_whole}
+
+
+def place_thresholds(coded: CodedFeature, lower: Ints, upper: Ints, threshold_value: str) -> tuple[Floats, Ints]:
+    """(cut,) thresholds between the codes ``lower`` and ``upper`` of a numeric feature, as float64 and as int64."""
+    threshold, whole = find_midpoints(coded.values, lower, upper)
+    if threshold_value == "data":
+        return largest_values_up_to(coded.values, threshold, whole)
+    return threshold, whole
+
+
+def _write_categories(learner: Learner, feature: Ints, form: Ints, category: Ints) -> dict[str, NDArray[np.generic]]:
+    """``category: (3, pair)``: node, code, branch. A node's run has a cell for each category and one for missing."""
+    nominal = (form == Form.SUBSET) | (form == Form.MULTIWAY)
+    size = np.where(nominal, levels_of(learner, feature) + 1, 0)
+    start = np.cumsum(size) - size
+    branch = np.full(max(int(size.sum()), 1), NO_ROUTE)
+    branch[start[category[0]] + category[1]] = category[2]
+    if learner.parameters.empty_branches:
+        for node in np.flatnonzero(form == Form.MULTIWAY):
+            run = slice(start[node], start[node] + size[node] - 1)
+            branch[run] = np.arange(size[node] - 1)
+    return {"category_start": start, "category_branch": branch}

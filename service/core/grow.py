@@ -1,0 +1,282 @@
+"""Growth: batches of open nodes are searched, split, and their entries routed to the children.
+
+Without `max_leaf_nodes` a batch is a whole level; with it, nodes wait in a heap and the one that gains most is
+expanded next. Nothing recurses.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import NO_ROUTE, Form
+from service.core.criteria import Floats
+from service.core.judge import narrow_bounds, read_values
+from service.core.schema import Target
+from service.core.search import Splits, levels_of, search
+from service.core.statistics import Entries, Ints, Tally
+from service.core.tree import LeafReason
+from service.core.weigh import Batch, Learner
+
+Progress = Callable[[int, int], None]
+"""Told after each batch: the depth reached, and the entries still open."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """What has been decided so far, in chunks of nodes in order of creation; `assemble.build_tree` reads it.
+
+    ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason; ``splits`` the splits taken, with
+    the ids of their nodes and first children. ``leaf: (row,)`` is the node that each row has reached.
+    """
+
+    leaf: Ints
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    splits: list[tuple[Ints, Ints, Splits]] = field(default_factory=list)
+    size: int = 0
+
+    def add_nodes(self, chunk: dict[str, Any]) -> Ints:
+        """Append nodes; returns their ids."""
+        count = len(chunk["parent"])
+        self.nodes.append(chunk)
+        self.size += count
+        return np.arange(self.size - count, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Nodes that wait to be searched: a batch with their ids and depths (node,)."""
+
+    batch: Batch
+    ids: Ints
+    depth: Ints
+
+
+def grow(learner: Learner, target: Target, rows: int, progress: Progress | None = None) -> Growth:
+    """Grow a tree over ``rows`` rows of the learner's features; the root is node 0."""
+    growth = Growth(np.zeros(rows, np.int64))
+    entries = Entries(np.arange(rows), np.zeros(rows, np.int64), 1, target.weight)
+    # a feature's first use is never its second: nothing is used up at the root
+    used = None if learner.parameters.reuse_features else np.zeros((1, len(learner.features)), bool)
+    bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
+    batch = make_batch(target, entries, used, bounds)
+    ids = _record(growth, learner, batch, np.array([-1]), np.array([0]), np.array([0]))
+    front = Open(batch, ids, np.zeros(1, np.int64))
+    if learner.parameters.max_leaf_nodes is None:
+        while front is not None and len(front.ids):
+            front = _grow_level(growth, learner, target, front)
+            if progress is not None and front is not None:
+                progress(int(front.depth[0]), len(front.batch.entries.row))
+    else:
+        _grow_best_first(growth, learner, target, front, learner.parameters.max_leaf_nodes)
+    return growth
+
+
+def make_batch(
+    target: Target, entries: Entries, used: NDArray[np.bool_] | None = None, bounds: Floats | None = None
+) -> Batch:
+    """The statistics of the nodes that ``entries`` are in; every node has at least one entry."""
+    tally = Tally(target, entries)
+    sums = tally.sum(entries.node, entries.nodes)
+    stats = tally.combine(sums, np.arange(entries.nodes))
+    rows = np.bincount(entries.node, minlength=entries.nodes)
+    return Batch(entries, tally, stats, rows, used, bounds)
+
+
+def _grow_level(growth: Growth, learner: Learner, target: Target, front: Open) -> Open | None:
+    front = _drop_finished(growth, learner, target, front)
+    if not len(front.ids):
+        return None
+    splits = search(learner, front.batch)
+    return _expand(growth, learner, target, front, splits)
+
+
+def _drop_finished(growth: Growth, learner: Learner, target: Target, front: Open) -> Open:
+    """Only the nodes that may be split; what finished the others is recorded."""
+    batch, parameters = front.batch, learner.parameters
+    reason = np.zeros(len(front.ids), np.int64)
+    reason[batch.rows < parameters.min_samples_split] = LeafReason.MIN_SAMPLES_SPLIT
+    if parameters.max_depth is not None:
+        reason[front.depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
+    reason[learner.objective.impurity(batch.stats) <= 0] = LeafReason.PURE
+    _set_reasons(growth, front.ids, reason)
+    return _select(front, target, reason == 0)
+
+
+def _set_reasons(growth: Growth, ids: Ints, reason: Ints) -> None:
+    """Write the reasons of nodes of the newest chunks; a batch's nodes were created together."""
+    offset = growth.size
+    for chunk in reversed(growth.nodes):
+        offset -= len(chunk["parent"])
+        mine = (ids >= offset) & (ids < offset + len(chunk["parent"]))
+        chunk["reason"][ids[mine] - offset] = reason[mine]
+        if offset <= ids.min(initial=growth.size):
+            return
+
+
+def _select(front: Open, target: Target, keep: NDArray[np.bool_]) -> Open:
+    """The part of ``front`` whose nodes are in ``keep: (node,)``."""
+    if keep.all():
+        return front
+    batch = front.batch
+    if not keep.any():
+        return Open(batch, front.ids[:0], front.depth[:0])
+    renumbered = np.cumsum(keep) - 1
+    inside = keep[batch.entries.node]
+    entries = batch.entries.select(inside, renumbered[batch.entries.node[inside]], int(keep.sum()))
+    used = None if batch.used is None else batch.used[keep]
+    bounds = None if batch.bounds is None else batch.bounds[:, keep]
+    return Open(make_batch(target, entries, used, bounds), front.ids[keep], front.depth[keep])
+
+
+def _expand(growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits) -> Open | None:
+    """Split the nodes that have a split: record it and the children, route the entries; returns the children."""
+    taken = splits.feature >= 0
+    _set_reasons(growth, front.ids, np.where(taken, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
+    if not taken.any():
+        return None
+    batch = front.batch
+    branches = np.where(taken, splits.branches, 0)
+    first = np.cumsum(branches) - branches
+    children = int(branches.sum())
+    parent = np.repeat(np.arange(len(taken)), branches)
+    branch = np.arange(children) - first[parent]
+    routed = taken[batch.entries.node]
+    child = first[batch.entries.node] + route_entries(learner, batch.entries, splits)
+    entries = batch.entries.select(routed, child[routed], children)
+    growth.splits.append((front.ids, growth.size + first, splits))
+    return _open_children(growth, learner, target, front, splits, entries, parent, branch)
+
+
+def _open_children(
+    growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits, entries: Entries, parent: Ints,
+    branch: Ints,
+) -> Open:  # fmt: skip
+    """``parent``, ``branch``: (child,) of all children, in node order; those without rows become leaves at once."""
+    rows = np.bincount(entries.node, minlength=len(parent))
+    occupied = rows > 0
+    depth = front.depth[parent] + 1
+    if not occupied.all():
+        entries = replace(entries, node=(np.cumsum(occupied) - 1)[entries.node], nodes=int(occupied.sum()))
+    used = front.batch.used
+    if used is not None:
+        used = _use_up(learner, used[parent], splits.feature[parent])[occupied]
+    batch = make_batch(target, entries, used)
+    batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
+    ids = _record(growth, learner, batch, front.ids[parent], branch, depth, occupied)
+    growth.leaf[entries.row] = ids[occupied][entries.node]
+    return Open(batch, ids[occupied], depth[occupied])
+
+
+def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray[np.bool_]:
+    """(child, feature) what is used up below; thresholds may cut the same feature again where cuts are allowed."""
+    spent = ~np.array([learner.is_ordered(f) for f in range(len(learner.features))])
+    used = used.copy()
+    used[np.arange(len(feature)), feature] |= spent[feature]
+    return used
+
+
+def _narrow_bounds(
+    learner: Learner, above: Batch, batch: Batch, splits: Splits, parent: Ints, branch: Ints
+) -> Floats | None:
+    if learner.directions is None or above.bounds is None:
+        return None
+    value = read_values(learner.objective, batch.stats, batch.tally.centre)
+    direction = learner.directions[splits.feature[parent]] * (splits.form[parent] == Form.THRESHOLD)
+    return narrow_bounds(above.bounds[:, parent], value, direction, branch)
+
+
+def _record(
+    growth: Growth, learner: Learner, batch: Batch, parent: Ints, branch: Ints, depth: Ints,
+    occupied: NDArray[np.bool_] | None = None,
+) -> Ints:  # fmt: skip
+    """Append the nodes; those not ``occupied`` get no rows and no statistics. Returns the ids of all."""
+    count = len(parent)
+    at = np.arange(count) if occupied is None else np.flatnonzero(occupied)
+    stats, rows, centre, impurity = (
+        np.zeros((len(batch.stats), count)), np.zeros(count, np.int64), np.zeros(count), np.zeros(count)
+    )  # fmt: skip
+    stats[:, at], rows[at], centre[at] = batch.stats, batch.rows, batch.tally.centre
+    impurity[at] = learner.objective.impurity(batch.stats)
+    reason = np.full(count, int(LeafReason.EMPTY))
+    reason[at] = LeafReason.SPLIT
+    return growth.add_nodes(
+        {"parent": parent, "branch": branch, "depth": depth, "stats": stats, "rows": rows, "centre": centre,
+         "impurity": impurity, "reason": reason}
+    )  # fmt: skip
+
+
+def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
+    """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
+    feature = splits.feature[entries.node]
+    branch = np.zeros(len(entries.row), np.int64)
+    offset, table = _lay_out_categories(learner, splits)
+    for f in np.unique(feature[feature >= 0]):
+        mine = np.flatnonzero(feature == f)
+        node = entries.node[mine]
+        code = learner.features[f].codes[entries.row[mine]].astype(np.int64)
+        missing = code == learner.features[f].levels
+        form = splits.form[node]
+        went = np.where(form == Form.MISSING, np.where(missing, 0, 1), np.where(code <= splits.lower[node], 0, 1))
+        nominal = (form == Form.SUBSET) | (form == Form.MULTIWAY)
+        went = np.where(nominal, table[np.where(nominal, offset[node] + code, 0)], went)
+        learnt = splits.missing_to[node]
+        branch[mine] = np.where(missing & (form != Form.MISSING), learnt, went)
+    return branch
+
+
+def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
+    """(node,) where each node's run begins in the (cell,) table of branches by code, NO_ROUTE where unseen."""
+    nominal = (splits.form == Form.SUBSET) | (splits.form == Form.MULTIWAY)
+    size = np.where(nominal, levels_of(learner, splits.feature) + 1, 0)
+    offset = np.cumsum(size) - size
+    table = np.full(max(int(size.sum()), 1), NO_ROUTE)
+    node, code, branch = splits.category
+    table[offset[node] + code] = branch
+    return offset, table
+
+
+def _grow_best_first(growth: Growth, learner: Learner, target: Target, front: Open, most: int) -> None:
+    """Expand the node with the greatest gain times weight until there are ``most`` leaves."""
+    heap: list[tuple[float, int, Open, Splits]] = []
+    leaves = 1
+
+    def push(front: Open) -> None:
+        front = _drop_finished(growth, learner, target, front)
+        if not len(front.ids):
+            return
+        splits = search(learner, front.batch)
+        _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
+        gain = splits.score - learner.objective.baseline(front.batch.stats)
+        weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
+        for i in np.flatnonzero(splits.feature >= 0):
+            alone = _select(front, target, np.arange(len(front.ids)) == i)
+            heapq.heappush(heap, (-float(gain[i] * weight[i]), int(front.ids[i]), alone, _pick(splits, i)))
+
+    push(front)
+    while heap:
+        _, _, alone, split = heapq.heappop(heap)
+        more = int(split.branches[0]) - 1
+        if leaves + more > most:
+            _set_reasons(growth, alone.ids, np.array([LeafReason.MAX_LEAF_NODES]))
+            continue
+        leaves += more
+        children = _expand(growth, learner, target, alone, split)
+        if children is not None:
+            push(children)
+
+
+def _pick(splits: Splits, node: int) -> Splits:
+    """The split of one node, as a batch of its own."""
+    one = slice(node, node + 1)
+    category = splits.category[:, splits.category[0] == node].copy()
+    category[0] = 0
+    return Splits(
+        splits.feature[one], splits.form[one], splits.score[one], splits.branches[one], splits.missing_to[one],
+        splits.lower[one], splits.upper[one], category,
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""Which candidates are admissible, and why the others are not."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import Block, Candidates, Form
+from service.core.criteria import Floats
+from service.core.objective import Objective
+from service.core.parameters import Parameters
+from service.core.statistics import Ints
+from service.core.weigh import Batch, Learner
+
+
+class Reason(IntEnum):
+    """Why a candidate is inadmissible; the names are the API's."""
+
+    ADMISSIBLE = 0
+    CONSTANT = 1
+    USED_ON_PATH = 2
+    MIN_SAMPLES_LEAF = 3
+    MIN_WEIGHT_LEAF = 4
+    UNDEFINED = 5
+    MONOTONIC = 6
+    NO_IMPROVEMENT = 7
+    MIN_GAIN = 8
+
+
+def judge(learner: Learner, batch: Batch, block: Block, table: Candidates) -> tuple[NDArray[np.uint8], Floats]:
+    """(candidate,) the `Reason` against each candidate, and the score that selects within its feature."""
+    parameters, objective = learner.parameters, learner.objective
+    node = block.node[table.segment]
+    branches = objective.alter(table.branches)
+    within = objective.score_within(branches, parameters.selection)
+    reason = np.zeros(len(node), np.uint8)
+    with np.errstate(invalid="ignore"):
+        gain = within - objective.baseline(batch.stats)[node]
+        reason[gain < parameters.min_gain] = Reason.MIN_GAIN
+        reason[gain <= objective.tolerance(batch.stats, parameters.selection)[node]] = Reason.NO_IMPROVEMENT
+    reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
+    reason[np.isnan(within)] = Reason.UNDEFINED
+    weight = objective.criterion.family.weigh(table.branches)
+    reason[_starves(table.rows, weight < parameters.min_weight_leaf, parameters)] = Reason.MIN_WEIGHT_LEAF
+    reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
+    if batch.used is not None:
+        reason[batch.used[node, block.feature[table.segment]]] = Reason.USED_ON_PATH
+    if table.form == Form.CONSTANT:
+        reason[:] = Reason.CONSTANT
+    return reason, within
+
+
+def _starves(rows: Ints, small: NDArray[np.bool_], parameters: Parameters) -> NDArray[np.bool_]:
+    """(candidate,) True where the occupied branches (all, or two of them) do not meet a limit."""
+    occupied = rows > 0
+    if parameters.leaf_limit == "two":
+        return np.asarray((occupied & ~small).sum(0) < 2)
+    return np.asarray((occupied & small).any(0))
+
+
+def _breaks_order(learner: Learner, batch: Batch, block: Block, table: Candidates) -> NDArray[np.bool_]:
+    """(candidate,) True where predictions would go against a monotonic feature, here or further up."""
+    if learner.directions is None or batch.bounds is None:
+        return np.zeros(len(table.segment), bool)
+    node = block.node[table.segment]
+    low, high = batch.bounds[:, node]
+    value = read_values(learner.objective, table.branches, batch.tally.centre[node])
+    occupied = table.rows > 0
+    breaks = (occupied & ((value < low) | (value > high))).any(0)
+    if table.form == Form.THRESHOLD:
+        breaks |= (value[0] - value[1]) * learner.directions[block.feature[table.segment]] > 0
+    return np.asarray(breaks)
+
+
+def read_values(objective: Objective, stats: Floats, centre: Floats) -> Floats:
+    """What monotonic rules compare, for ``stats: (channel, ..., node)``: the mean, or the share of the second class.
+
+    ``centre: (node,)`` is what the sums of a regression are about; 0 for classes.
+    """
+    altered = objective.alter(stats)
+    weight = objective.criterion.family.weigh(altered)
+    share = np.divide(altered[1], weight, out=np.zeros_like(weight), where=weight > 0)
+    return share + centre
+
+
+def narrow_bounds(bounds: Floats, value: Floats, direction: Ints, branch: Ints) -> Floats:
+    """(2, child) bounds of children, side by side, from the parents': the middle of two parts their predictions.
+
+    ``value``, ``direction`` (of the parent's threshold, 0 for other splits), ``branch``: (child,).
+    """
+    bounds = bounds.copy()
+    sibling = np.arange(len(value)) + np.where(branch == 0, 1, -1)
+    middle = (value + value[np.clip(sibling, 0, len(value) - 1)]) / 2
+    ruled = (direction != 0) & (branch < 2)  # noqa: PLR2004 - a third branch holds missing values
+    upper = ruled & ((direction > 0) == (branch == 0))
+    bounds[1, upper] = middle[upper]
+    bounds[0, ruled & ~upper] = middle[ruled & ~upper]
+    return bounds

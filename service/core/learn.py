@@ -1,0 +1,159 @@
+"""The learner's front door: coded features and a target in, a tree out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.core.assemble import build_tree
+from service.core.criteria import CRITERIA, Floats
+from service.core.encoding import CodedFeature, encode
+from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
+from service.core.grow import Progress, grow
+from service.core.objective import Objective, alter_classes
+from service.core.parameters import Parameters
+from service.core.schema import Column, Label, Target
+from service.core.statistics import Ints
+from service.core.tree import Tree
+from service.core.weigh import Learner
+
+DIRECTIONS = {"up": 1, "down": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended."""
+
+    tree: Tree
+    learner: Learner
+    leaf: Ints
+
+
+def learn(
+    columns: Sequence[Column],
+    target: Target,
+    parameters: Parameters,
+    positive: Label | None = None,
+    progress: Progress | None = None,
+) -> Learnt:
+    """Grow the tree of ``columns`` and ``target``, which have equally many rows (at least one), as resolved.
+
+    Raises InvalidData for columns that the parameters refuse, InvalidParameters and UnsuitableTask where class
+    weights, losses, monotonic features or the positive class do not fit the data.
+    """
+    features = encode(columns, parameters.numeric == "ordinal")
+    _check_features(features, parameters)
+    objective, shown = build_objective(target, parameters, positive)
+    learner = Learner(features, objective, parameters, _find_directions(features, target, parameters))
+    rows = len(features[0].codes)
+    growth = grow(learner, target, rows, progress)
+    tree, leaf = build_tree(learner, target, growth, shown, parameters.loss)
+    return Learnt(tree, learner, leaf)
+
+
+def _check_features(features: Sequence[CodedFeature], parameters: Parameters) -> None:
+    faults = []
+    for coded in features:
+        name = coded.feature.name
+        if parameters.numeric == "refuse" and coded.feature.kind == "numeric":
+            faults.append(
+                Fault(
+                    pointer("data", "columns", name),
+                    f'"{name}" is numeric, which this algorithm refuses: declare it nominal in "schema", set '
+                    '"numeric" to "ordinal" (a branch for each value) or to "threshold", or use c45',
+                )
+            )
+        if parameters.missing == "refuse" and coded.has_missing():
+            row = int(np.argmax(coded.codes == coded.levels))
+            faults.append(
+                Fault(
+                    pointer("data", "columns", name, row),
+                    f'"{name}" has no value in row {row}, and "missing" is "refuse": give one, drop the row, '
+                    'or choose "direction" or "branch"',
+                )
+            )
+    if faults:
+        raise InvalidData(faults)
+
+
+def build_objective(
+    target: Target, parameters: Parameters, positive: Label | None
+) -> tuple[Objective, Floats | None]:
+    """What is maximized, and (class,) the factors that probabilities see (None: all 1)."""
+    criterion = CRITERIA[parameters.criterion]
+    if not target.is_classification:
+        return Objective(criterion), None
+    index = _find_positive(target, positive, criterion.needs_positive, criterion.name)
+    weight = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes)).astype(np.float64)
+    scored, shown = alter_classes(
+        weight,
+        _read_class_weight(parameters.class_weight, target, weight),
+        _read_by_class("priors", parameters.priors, target),
+        _read_loss(parameters.loss, target),
+    )
+    return Objective(criterion, index, scored), shown
+
+
+def _find_positive(target: Target, positive: Label | None, needed: bool, criterion: str) -> int | None:
+    if positive is None:
+        if needed:
+            raise UnsuitableTask(Fault("/positive_class", f'the criterion "{criterion}" needs a positive class'))
+        return None
+    matches = [i for i, label in enumerate(target.classes) if label == positive and type(label) is type(positive)]
+    if len(target.classes) != 2 or not matches:  # noqa: PLR2004 - two classes is the definition
+        raise UnsuitableTask(
+            Fault("/positive_class", f"must be one of two classes; the classes are {list(target.classes)}")
+        )
+    return matches[0]
+
+
+def _read_class_weight(posted: str | Mapping[str, float] | None, target: Target, weight: Floats) -> Floats | None:
+    if posted == "balanced":
+        return weight.sum() / (len(weight) * weight)
+    return _read_by_class("class_weight", posted, target) if isinstance(posted, Mapping) else None
+
+
+def _read_by_class(name: str, posted: Mapping[str, float] | None, target: Target) -> Floats | None:
+    """(class,) the numbers posted by class; JSON's keys are strings, so a label stands for its JSON text."""
+    if posted is None:
+        return None
+    keys = [write_label(label) for label in target.classes]
+    if sorted(posted) != sorted(keys):
+        raise InvalidParameters(
+            Fault(pointer("parameters", name), f"must have a number for each class, and no other: {', '.join(keys)}")
+        )
+    return np.array([float(posted[key]) for key in keys])
+
+
+def write_label(label: Label) -> str:
+    """A label as an object key."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _read_loss(loss: Sequence[Sequence[float]] | None, target: Target) -> Sequence[Sequence[float]] | None:
+    if loss is not None and len(loss) != len(target.classes):
+        raise InvalidParameters(
+            Fault("/parameters/loss", f"must have a row and a column for each of {len(target.classes)} classes")
+        )
+    return loss
+
+
+def _find_directions(features: Sequence[CodedFeature], target: Target, parameters: Parameters) -> Ints | None:
+    if not parameters.monotonic:
+        return None
+    place = pointer("parameters", "monotonic")
+    if target.is_classification and len(target.classes) != 2:  # noqa: PLR2004 - a share of the second of two
+        raise UnsuitableTask(Fault(place, "monotonic features need two classes, or regression"))
+    if parameters.empty_branches:
+        raise InvalidParameters(Fault(place, 'monotonic features and "empty_branches" exclude each other'))
+    names = {coded.feature.name: coded for coded in features}
+    faults = [
+        Fault(pointer("parameters", "monotonic", name), "must name a numeric or ordinal feature")
+        for name in parameters.monotonic
+        if name not in names or names[name].is_nominal
+    ]
+    if faults:
+        raise InvalidParameters(faults)
+    return np.array([DIRECTIONS.get(parameters.monotonic.get(c.feature.name, ""), 0) for c in features])

@@ -1,0 +1,102 @@
+"""What a run maximizes: the criterion with its positive class and altered class weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from service.core.criteria import (
+    CLASS_MEASURES,
+    NUMBER_MEASURES,
+    POSITIVE_MEASURES,
+    TOLERANCE,
+    Criterion,
+    Floats,
+    Measure,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A criterion made ready for one target.
+
+    ``positive``: the index of the positive class. ``alteration: (class,)`` multiplies class weights before anything is
+    scored (class weights, priors and losses all come to that: Breiman et al. 1984, section 4.4); None means 1.
+    """
+
+    criterion: Criterion
+    positive: int | None = None
+    alteration: Floats | None = None
+
+    def alter(self, stats: Floats) -> Floats:
+        """``stats: (channel, ...)`` as they are scored."""
+        if self.alteration is None:
+            return stats
+        return stats * self.alteration.reshape(-1, *[1] * (stats.ndim - 1))
+
+    def measures(self) -> dict[str, Measure]:
+        """Every measure that applies, by name; each takes altered ``branches: (channel, branch, ...)``."""
+        if self.criterion.task == "regression":
+            return NUMBER_MEASURES
+        if self.positive is None:
+            return CLASS_MEASURES
+        return CLASS_MEASURES | {n: partial(f, positive=self.positive) for n, f in POSITIVE_MEASURES.items()}
+
+    def score(self, branches: Floats) -> Floats:
+        """(...) the criterion of altered branches; NaN where undefined."""
+        return self.measures()[self.criterion.measure](branches)
+
+    def score_within(self, branches: Floats, selection: str) -> Floats:
+        """(...) what chooses a feature's candidate: the criterion, or under C4.5's selection its gain."""
+        name = self.criterion.within if selection == "c45" else None
+        return self.measures()[name](branches) if name else self.score(branches)
+
+    def break_ties(self, branches: Floats) -> Floats | None:
+        """(...) what decides among tied scores, if anything but the order does."""
+        name = self.criterion.tie_break
+        return self.measures()[name](branches) if name else None
+
+    def impurity(self, stats: Floats) -> Floats:
+        """(...) the impurity of nodes or branches, ``stats: (channel, ...)`` unaltered."""
+        return self.criterion.family.impurity(self.alter(stats))
+
+    def tolerance(self, stats: Floats, selection: str = "criterion") -> Floats:
+        """(node,) how close to the best a score is tied with it; for C4.5's selection, the score within a feature."""
+        altered = self.alter(stats)
+        if self.criterion.scale == "impurity" or (selection == "c45" and self.criterion.within):
+            return TOLERANCE * self.criterion.family.impurity(altered)
+        weight = self.criterion.family.weigh(altered)
+        return TOLERANCE * (weight if self.criterion.scale == "weight" else np.ones_like(weight))
+
+    def baseline(self, stats: Floats) -> Floats:
+        """(node,) the score of not splitting: what a candidate has to beat."""
+        altered = self.alter(stats)
+        if self.criterion.measure != "positive_correctness" or self.positive is None:
+            return np.zeros(altered.shape[1:])
+        positive = altered[self.positive]
+        return np.maximum(0.0, 2 * positive - altered.sum(0))
+
+
+def alter_classes(
+    weight: Floats, class_weight: Floats | None, priors: Floats | None, loss: Sequence[Sequence[float]] | None
+) -> tuple[Floats | None, Floats | None]:
+    """The factors of class weights that scores see, and those that probabilities see; (class,) or None for all 1.
+
+    ``weight: (class,)`` are the training weights. Class weights multiply; priors replace the classes' shares of the
+    total weight; a loss matrix multiplies a class by the sum of its row (altered priors, Breiman et al. 1984,
+    section 4.4.3, as in rpart) in scores only, for in a leaf the loss itself chooses the answer.
+    """
+    shown = class_weight
+    if priors is not None:
+        current = weight if shown is None else weight * shown
+        factor = priors / priors.sum() * current.sum() / current
+        shown = factor if shown is None else shown * factor
+    if loss is None:
+        return shown, shown
+    row = np.asarray(loss, float).sum(1)
+    base = weight if shown is None else weight * shown
+    scored = row * base.sum() / (row * base).sum()
+    return scored if shown is None else shown * scored, shown

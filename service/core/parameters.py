@@ -1,0 +1,220 @@
+"""What a caller may ask of the learner: one table of parameters, three presets, everything resolved and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from service.core.criteria import CRITERIA
+from service.core.errors import CoreError, Fault, InvalidParameters, UnsuitableTask, pointer
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Every parameter of a run, resolved; `RULES` says what each accepts, docs/parameters.md what each does."""
+
+    criterion: str
+    selection: str = "criterion"
+    nominal: str = "subset"
+    numeric: str = "threshold"
+    threshold_value: str = "midpoint"
+    missing: str = "direction"
+    reuse_features: bool = True
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    leaf_limit: str = "all"
+    min_gain: float = 0.0
+    empty_branches: bool = False
+    pruning: str | None = None
+    class_weight: str | Mapping[str, float] | None = None
+    priors: Mapping[str, float] | None = None
+    loss: Sequence[Sequence[float]] | None = None
+    monotonic: Mapping[str, str] | None = None
+    seed: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values by name, as the record shows them."""
+        return asdict(self)
+
+
+Check = Callable[[Any], str | None]
+"""Says what is wrong with a value, or None."""
+
+
+def _choice(*allowed: str | None) -> Check:
+    names = ", ".join("null" if name is None else f'"{name}"' for name in allowed)
+    return lambda value: None if value in allowed else f"must be one of {names}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _whole(least: int, *, optional: bool = False) -> Check:
+    def check(value: Any) -> str | None:
+        if (optional and value is None) or (type(value) is int and value >= least):
+            return None
+        return f"must be a whole number, {least} or more" + (", or null" if optional else "")
+
+    return check
+
+
+def _amount(value: Any) -> str | None:
+    return None if _is_number(value) and value >= 0 else "must be a number, 0 or more"
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "must be true or false"
+
+
+def _class_shares(value: Any) -> str | None:
+    if value is None or (isinstance(value, Mapping) and value and all(_is_number(v) and v > 0 for v in value.values())):
+        return None
+    return "must be an object that gives every class a number above 0, or null"
+
+
+def _class_weight(value: Any) -> str | None:
+    return None if value == "balanced" else _class_shares(value) and f'must be "balanced", or {_class_shares(value)}'
+
+
+def _loss(value: Any) -> str | None:
+    if value is None:
+        return None
+    square = isinstance(value, list) and all(isinstance(row, list) and len(row) == len(value) for row in value)
+    if square and all(_is_number(cell) and cell >= 0 for row in value for cell in row):
+        diagonal = all(row[i] == 0 for i, row in enumerate(value))
+        if diagonal and all(any(row) for row in value):
+            return None
+    return (
+        "must be a square matrix of numbers, a row per true class and a column per prediction, "
+        "0 on the diagonal and something above 0 in every row, or null"
+    )
+
+
+def _monotonic(value: Any) -> str | None:
+    if value is None or (isinstance(value, Mapping) and all(v in ("up", "down") for v in value.values())):
+        return None
+    return 'must be an object from feature names to "up" or "down", or null'
+
+
+RULES: dict[str, Check] = {
+    "criterion": _choice(*CRITERIA),
+    "selection": _choice("criterion", "c45"),
+    "nominal": _choice("subset", "one_vs_rest", "multiway"),
+    "numeric": _choice("threshold", "ordinal", "refuse"),
+    "threshold_value": _choice("midpoint", "data"),
+    "missing": _choice("direction", "branch", "refuse"),
+    "reuse_features": _flag,
+    "max_depth": _whole(0, optional=True),
+    "max_leaf_nodes": _whole(1, optional=True),
+    "min_samples_split": _whole(2),
+    "min_samples_leaf": _whole(1),
+    "min_weight_leaf": _amount,
+    "leaf_limit": _choice("all", "two"),
+    "min_gain": _amount,
+    "empty_branches": _flag,
+    "pruning": _choice(None),
+    "class_weight": _class_weight,
+    "priors": _class_shares,
+    "loss": _loss,
+    "monotonic": _monotonic,
+    "seed": _whole(0, optional=True),
+}
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "cart": {},
+    "id3": {"criterion": "entropy", "nominal": "multiway", "numeric": "refuse", "missing": "branch",
+            "reuse_features": False},
+    "c45": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "reuse_features": False,
+            "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two"},
+}  # fmt: skip
+
+
+def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters:
+    """The preset of ``algorithm`` with what was ``posted`` laid over it.
+
+    Raises InvalidParameters for an unknown name or value, UnsuitableTask where criterion and task do not fit.
+    """
+    if algorithm not in PRESETS:
+        raise InvalidParameters(Fault("/algorithm", f"must be one of {', '.join(PRESETS)}"))
+    faults = [fault for name, value in posted.items() if (fault := _find_fault(name, value))]
+    if faults:
+        raise InvalidParameters(faults)
+    default = "gini" if task == "classification" else "variance"
+    parameters = Parameters(**({"criterion": default} | PRESETS[algorithm] | dict(posted)))
+    _check_fit(parameters, algorithm, task)
+    return parameters
+
+
+def _find_fault(name: str, value: Any) -> Fault | None:
+    place = pointer("parameters", name)
+    if name not in RULES:
+        return Fault(place, f"is not a parameter; the parameters are {', '.join(f.name for f in fields(Parameters))}")
+    complaint = RULES[name](value)
+    return Fault(place, complaint) if complaint else None
+
+
+def _check_fit(parameters: Parameters, algorithm: str, task: Task) -> None:
+    criterion = CRITERIA[parameters.criterion]
+    if criterion.task != task:
+        raise UnsuitableTask(
+            Fault(
+                "/parameters/criterion",
+                f'the criterion "{criterion.name}" of algorithm "{algorithm}" is for {criterion.task}, the task is '
+                f"{task}: choose another criterion, or state the task",
+            )
+        )
+    faults = list(_find_conflicts(parameters, task))
+    if faults:
+        raise InvalidParameters(faults)
+
+
+def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
+    faults = []
+    if parameters.selection == "c45" and CRITERIA[parameters.criterion].within is None:
+        faults.append(
+            Fault(
+                "/parameters/selection",
+                '"c45" chooses cuts by gain and features by gain ratio: it needs the criterion '
+                '"gain_ratio" or "gini_gain_ratio"',
+            )
+        )
+    if CRITERIA[parameters.criterion].binary and parameters.nominal == "multiway":
+        faults.append(
+            Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')
+        )
+    if task == "regression":
+        faults += [
+            Fault(pointer("parameters", name), "is for classification only")
+            for name in ("class_weight", "priors", "loss")
+            if getattr(parameters, name) is not None
+        ]
+    return faults
+
+
+def check_missing_allowed(parameters: Parameters, missing: Mapping[str, int]) -> None:
+    """Raises InvalidData naming each column (and its first row) that lacks values under ``missing: refuse``."""
+    if parameters.missing == "refuse" and missing:
+        raise missing_refused(missing)
+
+
+def missing_refused(missing: Mapping[str, int]) -> CoreError:
+    """The error for columns that lack values: names with the first row of each."""
+    from service.core.errors import InvalidData
+
+    return InvalidData(
+        [
+            Fault(
+                pointer("data", "columns", name, row),
+                f'"{name}" has no value in row {row} and the model refuses missing values: give one, drop the '
+                'row, or train with another "missing"',
+            )
+            for name, row in missing.items()
+        ]
+    )

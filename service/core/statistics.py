@@ -1,0 +1,150 @@
+"""Sums over groups of entries, exact in any order.
+
+Floats are split once into two whole-number parts whose sums are exact (after Demmel and Nguyen 2015, "Parallel
+reproducible summation"), so the statistics do not depend on the order of rows, on how they are grouped or on which
+machine adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.criteria import Floats
+from service.core.schema import Target
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number per entry as sum over parts of ``parts[i] * unit[i][node]``.
+
+    ``parts``: (entry,) float64 that hold whole numbers; ``units``: (node,) powers of two. No parts at all: every
+    entry counts 1.
+    """
+
+    parts: tuple[Floats, ...] = ()
+    units: tuple[Floats, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """What is routed: entry = (row, node, weight), grouped by node in ascending order.
+
+    ``row``, ``node``: (entry,) int64, ``node`` local to the batch of ``nodes`` nodes; ``weight``: (entry,) float64,
+    None where all are 1.
+    """
+
+    row: Ints
+    node: Ints
+    nodes: int
+    weight: Floats | None = None
+
+    def select(self, keep: NDArray[np.bool_], node: Ints, nodes: int) -> Entries:
+        """The entries where ``keep``, with new ``node: (kept,)`` ids, grouped anew."""
+        order = np.argsort(node, kind="stable")
+        weight = None if self.weight is None else self.weight[keep][order]
+        return Entries(self.row[keep][order], node[order], nodes, weight)
+
+
+class Tally:
+    """The target of a batch of entries, made ready to be summed over any grouping that stays within nodes.
+
+    Sums are lists of whole-number arrays ``(class or 1, group)``, one per quantity and part: they add, subtract and
+    accumulate without rounding (int64 wraps, and differences of wrapped sums are right). `combine` makes
+    ``stats: (channel, group)`` of them.
+    """
+
+    def __init__(self, target: Target, entries: Entries) -> None:
+        self.classes = len(target.classes) if target.is_classification else 0
+        self._unit = entries.weight is None
+        self._label = None if target.codes is None else target.codes[entries.row].astype(np.int64)
+        self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
+        self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
+        self.centre = np.zeros(entries.nodes)
+        if target.values is not None:
+            self._centre_values(target.values[entries.row], entries)
+
+    def _centre_values(self, values: Floats, entries: Entries) -> None:
+        """Sums about the node's own mean: a node far from the origin loses no digits to its distance."""
+        start = find_starts(entries.node, entries.nodes)
+        low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
+        middle = low / 2 + high / 2
+        weight = 1.0 if entries.weight is None else entries.weight
+        rough = (self._whole_weight, _split(weight * (values - middle[entries.node]), entries))
+        stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
+        # a constant node keeps its value as the centre, so that its spread is exactly 0
+        self.centre = np.where(low == high, low, middle + stats[1] / stats[0])
+        offset = values - self.centre[entries.node]
+        self.quantities = (
+            self._whole_weight,
+            _split(weight * offset, entries),
+            _split(weight * offset * offset, entries),
+        )
+
+    def sum(self, group: Ints, groups: int) -> list[Ints]:
+        """Sums over ``group: (..., entry)`` ids, all below ``groups``; leading axes repeat the entries."""
+        return self._sum(self.quantities, group, groups)
+
+    def _sum(self, quantities: Sequence[Quantity], group: Ints, groups: int) -> list[Ints]:
+        rows = max(self.classes, 1)
+        key = (group if self._label is None else self._label * groups + group).ravel()
+        sums = []
+        for quantity in quantities:
+            for part in quantity.parts or (None,):
+                weights = None if part is None else np.broadcast_to(part, group.shape).ravel()
+                total = np.bincount(key, weights=weights, minlength=rows * groups)
+                sums.append(total.astype(np.int64, copy=False).reshape(rows, groups))
+        return sums
+
+    def combine(self, sums: Sequence[Ints], node: Ints) -> Floats:
+        """``stats: (channel, group)`` of sums whose groups lie in the given ``node: (group,)``."""
+        return self._combine(sums, self.quantities, node)
+
+    def _combine(self, sums: Sequence[Ints], quantities: Sequence[Quantity], node: Ints) -> Floats:
+        channels, rest = [], list(sums)
+        for quantity in quantities:
+            if not quantity.parts:
+                channels.append(rest.pop(0).astype(np.float64))
+                continue
+            total = rest.pop(0) * quantity.units[0][node]
+            for unit in quantity.units[1:]:
+                total = total + rest.pop(0) * unit[node]
+            channels.append(total)
+        return np.concatenate(channels)
+
+    def count_rows(self, sums: Sequence[Ints], group: Ints, groups: int) -> Ints:
+        """(group,) how many entries each group of ``sums`` has, whatever they weigh."""
+        if self._unit:
+            counts: Ints = sums[0].sum(0)
+            return counts
+        return np.bincount(group.ravel(), minlength=groups)
+
+
+def find_starts(node: Ints, nodes: int) -> Ints:
+    """(node,) where each node's run begins in grouped ``node: (entry,)``; every node has an entry."""
+    return np.searchsorted(node, np.arange(nodes)).astype(np.int64)
+
+
+def _split(values: Floats, entries: Entries) -> Quantity:
+    """Whole-number parts of ``values: (entry,)``: 2 x (51 - log2 n) bits below the node's largest are kept.
+
+    Each node has its own unit, a power of two that lets n entries add up below 2^52.
+    """
+    start = find_starts(entries.node, entries.nodes)
+    largest = np.maximum.reduceat(np.abs(values), start)
+    rows = np.diff(start, append=len(values))
+    if (largest * rows < 2.0**52).all() and (np.rint(values) == values).all():
+        return Quantity((values,), (np.ones(entries.nodes),))
+    bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
+    coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
+    fine = np.ldexp(coarse, -bits)
+    high = np.rint(values / coarse[entries.node])
+    low = np.rint((values - high * coarse[entries.node]) / fine[entries.node])
+    if not low.any():
+        return Quantity((high,), (coarse,))
+    return Quantity((high, low), (coarse, fine))

@@ -1,0 +1,212 @@
+"""Candidates of nominal features: two groups of categories, or a branch for each.
+
+Among k categories there are 2^(k-1) - 1 pairs of groups. Up to `EXHAUSTIVE` categories all are weighed; beyond it,
+each category against the rest and the cuts of an ordering: by the share of the second of two classes, or by the mean,
+which holds the best pair of groups for every criterion here (Breiman et al. 1984, theorem 4.5 and its proof for
+quasi-convex functions); with more classes by the first principal component of the class shares, which need not hold
+it (Coppersmith, Hong and Hosking 1999).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import (
+    BITS,
+    NO_ROUTE,
+    ONE,
+    ORDER,
+    Block,
+    Candidates,
+    Form,
+    Slots,
+    Subsets,
+    Totals,
+    accumulate,
+    build_binary,
+)
+from service.core.criteria import Floats
+from service.core.statistics import Ints, Tally
+
+EXHAUSTIVE = 6
+"""Up to so many categories in a node every pair of groups is weighed: at most 31."""
+MULTIWAY_CELLS = 2_000_000
+"""Multiway candidates are weighed in portions of about so many branches x channels."""
+COVARIANCE_CELLS = 2_000_000
+"""Covariances of class shares are decomposed in portions of about so many numbers."""
+
+
+def weigh_subsets(known: Slots, totals: Totals, tally: Tally, block: Block, one_vs_rest: bool) -> Candidates:
+    """Pairs of groups of the ``known`` categories of each segment; see the module for which."""
+    start = known.starts()
+    count = np.diff(start, append=len(known.segment))
+    rank = np.arange(len(known.segment)) - np.repeat(start, count)
+    size = np.repeat(count, count)
+    order = rank if one_vs_rest else _order_slots(known, tally, block, start, count)
+    parts = [_pick_ones(known, rank, size, one_vs_rest)]
+    if not one_vs_rest:
+        parts += [_pick_bits(known, start, count, k) for k in range(3, EXHAUSTIVE + 1)]
+        parts.append(_pick_cuts(known, rank, order, size))
+    left = _join_slots([slots for slots, _, _ in parts])
+    method = np.concatenate([np.full(len(part), how) for _, part, how in parts])
+    part = np.concatenate([part for _, part, _ in parts])
+    # candidate order within a feature: single categories (or groups by bits), then the cuts of the ordering
+    position = np.where(method == ORDER, part + known.code.size + 1, part)
+    candidates, index = build_binary(Form.SUBSET, left, position, totals, tally, block)
+    return replace(candidates, slots=known, subsets=Subsets(rank, order, method[index], part[index]))
+
+
+def _join_slots(parts: list[Slots]) -> Slots:
+    return Slots(
+        np.concatenate([slots.segment for slots in parts]),
+        np.concatenate([slots.code for slots in parts]),
+        np.concatenate([slots.rows for slots in parts]),
+        [np.concatenate(sums, axis=1) for sums in zip(*(slots.sums for slots in parts), strict=True)],
+    )
+
+
+def _pick_ones(known: Slots, rank: Ints, size: Ints, one_vs_rest: bool) -> tuple[Slots, Ints, int]:
+    """Each category against the rest; of two categories only the first, for it is the same pair."""
+    several = size >= 3 if one_vs_rest else size > EXHAUSTIVE
+    index = np.flatnonzero(several | ((size == 2) & (rank == 0)))
+    return known.take(index), rank[index], ONE
+
+
+def _pick_bits(known: Slots, start: Ints, count: Ints, k: int) -> tuple[Slots, Ints, int]:
+    """All pairs of groups of the segments with ``k`` categories, the first category always left."""
+    first = start[count == k]
+    masks = 1 + 2 * np.arange(2 ** (k - 1) - 1)
+    member = (masks[:, None] >> np.arange(k)) & 1  # (mask, rank)
+    slots = first[:, None] + np.arange(k)  # (segment, rank)
+
+    def gather(values: Ints) -> Ints:
+        return (values[..., slots] @ member.T).reshape(*values.shape[:-1], -1)
+
+    segment = np.repeat(known.segment[first], len(masks))
+    left = Slots(segment, np.zeros_like(segment), gather(known.rows), [gather(s) for s in known.sums])
+    return left, np.tile(masks, len(first)), BITS
+
+
+def _pick_cuts(known: Slots, rank: Ints, order: Ints, size: Ints) -> tuple[Slots, Ints, int]:
+    """The cuts of the ordering that leave two or more categories on each side (the others are in `_pick_ones`)."""
+    ordered = np.argsort(np.arange(len(rank)) - rank + order)  # slots of each segment in its ordering
+    place = order[ordered]
+    cut = np.flatnonzero((size > EXHAUSTIVE) & (place >= 1) & (place < size - 2))
+    return accumulate(known.take(ordered)).take(cut), place[cut], ORDER
+
+
+def _order_slots(known: Slots, tally: Tally, block: Block, start: Ints, count: Ints) -> Ints:
+    """(slot,) each category's place in its segment's ordering; ties stay in category order."""
+    stats = tally.combine(known.sums, block.node[known.segment])
+    if tally.classes == 0:
+        key = stats[1] / stats[0]
+    else:
+        share = stats / stats.sum(0)
+        key = share[1] if tally.classes == 2 else _project(share, stats.sum(0), start, count)
+    order = np.lexsort((key, known.segment))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order)) - np.repeat(start, count)
+    return place
+
+
+def _project(share: Floats, weight: Floats, start: Ints, count: Ints) -> Floats:
+    """(slot,) class shares projected on the first principal component of their segment, where it is needed.
+
+    ``share: (class, slot)``, weighted by ``weight: (slot,)``. The component's sign is fixed by its largest entry.
+    """
+    mean = np.add.reduceat(share * weight, start, axis=1) / np.add.reduceat(weight, start)
+    centred = share - np.repeat(mean, count, axis=1)
+    component = np.ones_like(mean)  # (class, segment)
+    wide = np.flatnonzero(count > EXHAUSTIVE)
+    for run in np.array_split(wide, len(wide) * len(share) ** 2 // COVARIANCE_CELLS + 1):
+        if len(run):
+            component[:, run] = _find_components(centred * np.sqrt(weight), start, count, run)
+    # rounded, so that categories with equal shares stay in category order
+    return np.round((np.repeat(component, count, axis=1) * centred).sum(0), 12)
+
+
+def _find_components(scaled: Floats, start: Ints, count: Ints, run: Ints) -> Floats:
+    """(class, segment) eigenvectors of the largest eigenvalue of each segment's covariance, for segments ``run``."""
+    inside = np.repeat(start[run], count[run]) + _count_up(count[run])
+    first = np.cumsum(count[run]) - count[run]
+    rows = scaled[:, inside]
+    covariance = np.stack([np.add.reduceat(rows * row, first, axis=1).T for row in rows], axis=1)
+    vectors = np.linalg.eigh(covariance)[1][:, :, -1]  # (segment, class)
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(1)[:, None], axis=1)
+    return np.asarray((vectors * np.sign(largest)).T)
+
+
+def _count_up(count: Ints) -> Ints:
+    """0 .. count - 1 for each count, one after the other."""
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+
+
+def find_left(
+    subsets: Subsets, slots: Slots, segment: Ints, candidate: Ints
+) -> tuple[NDArray[np.bool_], Ints]:
+    """Which of the known ``slots`` go left under the given candidates, at most one per segment.
+
+    ``segment``: (candidate,) of the whole table. Returns (slot,) bool, and (slot,) the candidate of the slot's
+    segment as an index into ``candidate`` (-1: none).
+    """
+    of_segment = np.full(int(slots.segment.max(initial=-1)) + 1, -1)
+    of_segment[segment[candidate]] = np.arange(len(candidate))
+    of_slot = of_segment[slots.segment]
+    chosen = candidate[of_slot] if len(candidate) else np.zeros(len(of_slot), np.int64)
+    method, part = subsets.method[chosen], subsets.part[chosen]
+    by_bit = (part >> np.minimum(subsets.rank, EXHAUSTIVE)) & 1 == 1
+    left = np.where(method == BITS, by_bit, np.where(method == ONE, subsets.rank == part, subsets.order <= part))
+    return left & (of_slot >= 0), of_slot
+
+
+def weigh_multiway(known: Slots, totals: Totals, tally: Tally, block: Block) -> list[Candidates]:
+    """A branch for each known category, in category order; missing values join the heaviest branch.
+
+    In portions, since branches: (channel, branch, candidate) is as wide as the segment with most categories.
+    """
+    start = known.starts()
+    count = np.diff(start, append=len(known.segment))
+    several = np.flatnonzero(count >= 2)
+    tables = []
+    channels = max(tally.classes, 3)
+    for portion in _portions(count[several] * channels):
+        cells = several[portion]
+        tables.append(_spread_branches(known, start[cells], count[cells], totals, tally, block))
+    return tables
+
+
+def _portions(cells: Ints) -> list[slice]:
+    """Consecutive runs of segments whose padded branches number about `MULTIWAY_CELLS`."""
+    runs, begin, widest = [], 0, 0
+    for index, width in enumerate(cells.tolist()):
+        widest = max(widest, width)
+        if index > begin and widest * (index + 1 - begin) > MULTIWAY_CELLS:
+            runs.append(slice(begin, index))
+            begin, widest = index, width
+    return [*runs, slice(begin, len(cells))] if len(cells) else []
+
+
+def _spread_branches(known: Slots, start: Ints, count: Ints, totals: Totals, tally: Tally, block: Block) -> Candidates:
+    """``start``, ``count``: (candidate,) the run of slots of each segment; branch b takes its b-th slot."""
+    branch = np.arange(int(count.max()))
+    inside = branch[:, None] < count
+    slot = np.where(inside, start + branch[:, None], 0)  # (branch, candidate)
+    segment = known.segment[start]
+    sums = [np.where(inside, s[:, slot], 0) for s in known.sums]
+    rows = np.where(inside, known.rows[slot], 0)
+    node = np.broadcast_to(block.node[segment], slot.shape)
+    stats = tally.combine([s.reshape(len(s), -1) for s in sums], node.ravel())
+    weight = stats.sum(0) if tally.classes else stats[0]
+    heaviest = weight.reshape(slot.shape).argmax(0)
+    lacking = totals.missing_rows[segment] > 0
+    to = np.where(lacking, heaviest, NO_ROUTE)
+    joins = (branch[:, None] == to) & lacking
+    sums = [s + joins * m[:, None, segment] for s, m in zip(sums, totals.missing, strict=True)]
+    rows = rows + joins * totals.missing_rows[segment]
+    stats = tally.combine([s.reshape(len(s), -1) for s in sums], node.ravel()).reshape(-1, *slot.shape)
+    return Candidates(
+        Form.MULTIWAY, segment, np.zeros(len(segment), np.int64), to, rows, stats, slots=known, lower=start
+    )

@@ -1,0 +1,165 @@
+"""A tree as arrays, and the descent through it.
+
+Nodes stand in breadth-first order, node 0 is the root, the children of a node stand side by side:
+
+    children of node i     first_child[i], first_child[i] + 1, .., first_child[i] + branches[i] - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import NO_ROUTE, Form
+from service.core.criteria import Floats
+from service.core.schema import Column, Feature, Label
+from service.core.statistics import Ints
+
+TREE_FORMAT = 1
+"""Raised when the arrays change their meaning; see docs/architecture.md."""
+
+
+class LeafReason(IntEnum):
+    """Why a node is a leaf; the names are the API's."""
+
+    SPLIT = 0
+    PURE = 1
+    MAX_DEPTH = 2
+    MIN_SAMPLES_SPLIT = 3
+    NO_ADMISSIBLE_SPLIT = 4
+    MAX_LEAF_NODES = 5
+    EMPTY = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A grown tree; every array is (node,) unless its shape is given.
+
+    ``threshold`` is float64 and ``whole`` int64; for whole numbers both say the same, each for its own kind of value
+    (`encoding.round_down`), and for an ordinal feature ``whole`` is the last code on the left. ``beside: (2, node)``,
+    ``beside_whole: (2, node)`` are the training values next to the threshold. ``category_branch[category_start[i] +
+    code]`` is the branch of a category at node i, -1 where the node saw none of it. ``counts: (class, node)`` are
+    class weights, ``probability: (node, class)`` what is answered; ``mean`` stands in for both in regression.
+    """
+
+    features: tuple[Feature, ...]
+    classes: tuple[Label, ...]
+    parent: Ints
+    depth: Ints
+    feature: Ints
+    form: Ints
+    first_child: Ints
+    branches: Ints
+    threshold: Floats
+    whole: Ints
+    beside: Floats
+    beside_whole: Ints
+    missing_to: Ints
+    category_start: Ints
+    category_branch: Ints
+    rows: Ints
+    weight: Floats
+    counts: Floats
+    mean: Floats
+    impurity: Floats
+    probability: Floats
+    prediction: Floats
+    score: Floats
+    reason: Ints
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.parent)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """(node,) True for leaves."""
+        return self.form == Form.LEAF
+
+    def as_arrays(self) -> dict[str, Any]:
+        """A plain dict of arrays, lists, strings and numbers, to be stored."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["features"] = [[f.name, f.kind, list(f.categories), f.integer] for f in self.features]
+        return plain | {"classes": list(self.classes), "format": TREE_FORMAT}
+
+    @classmethod
+    def from_arrays(cls, plain: Mapping[str, Any]) -> Tree:
+        """The tree that `as_arrays` described."""
+        known = {f.name: plain[f.name] for f in fields(cls)}
+        known["features"] = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
+        return cls(**known | {"classes": tuple(plain["classes"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """Where rows ended: ``node: (row,)``, a leaf, or the node at which ``stopped: (row,)`` says the way was unknown."""
+
+    node: Ints
+    stopped: NDArray[np.bool_]
+
+
+def descend(tree: Tree, columns: Sequence[Column], rows: int) -> Descent:
+    """Send every row down; ``columns`` are those of ``tree.features``, in that order.
+
+    A missing value takes the branch learnt for it, else the heaviest; a category that the node did not see in
+    training stops there, for the node's own distribution is what was known before asking.
+    """
+    node = np.zeros(rows, np.int64)
+    stopped = np.zeros(rows, bool)
+    heaviest = find_heaviest_branches(tree)
+    active = np.arange(rows) if tree.form[0] != Form.LEAF else np.empty(0, np.int64)
+    while len(active):
+        here = node[active]
+        branch = np.empty(len(active), np.int64)
+        feature = tree.feature[here]
+        for f in np.unique(feature):
+            mine = np.flatnonzero(feature == f)
+            branch[mine] = find_branches(tree, heaviest, here[mine], columns[f], active[mine])
+        goes = branch != NO_ROUTE
+        stopped[active[~goes]] = True
+        active = active[goes]
+        node[active] = tree.first_child[here[goes]] + branch[goes]
+        active = active[tree.form[node[active]] != Form.LEAF]
+    return Descent(node, stopped)
+
+
+def find_heaviest_branches(tree: Tree) -> Ints:
+    """(node,) the branch with the greatest weight, the first of equals; 0 for leaves."""
+    heaviest = np.zeros(tree.nodes, np.int64)
+    inner = np.flatnonzero(~tree.is_leaf)
+    if len(inner):
+        # children stand in the order of their parents, so each parent's weights are one run from node 1 on
+        top = np.maximum.reduceat(tree.weight, tree.first_child[inner])
+        child = np.arange(1, tree.nodes)
+        first = child[tree.weight[1:] >= np.repeat(top, tree.branches[inner])]
+        parent, at = np.unique(tree.parent[first], return_index=True)
+        heaviest[parent] = first[at] - tree.first_child[parent]
+    return heaviest
+
+
+def find_branches(tree: Tree, heaviest: Ints, node: Ints, column: Column, row: Ints) -> Ints:
+    """(entry,) the branch of each row at its node, all of which split on ``column``; -1 stops there."""
+    form = tree.form[node]
+    values = column.values[row]
+    missing = column.is_missing()[row]
+    if column.kind == "numeric":
+        limit = tree.whole[node] if values.dtype.kind == "i" else tree.threshold[node]
+        branch = np.where(values <= limit, 0, 1)
+    elif column.kind == "ordinal" and not (form == Form.MULTIWAY).any():
+        branch = np.where(values < 0, NO_ROUTE, np.where(values <= tree.whole[node], 0, 1))
+    else:
+        at = tree.category_start[node] + np.maximum(values, 0)
+        nominal = np.isin(form, (Form.SUBSET, Form.MULTIWAY))
+        branch = np.where((values < 0) | ~nominal, NO_ROUTE, tree.category_branch[np.where(nominal, at, 0)])
+    present = form == Form.MISSING
+    branch = np.where(present, 1, branch)
+    learnt = np.where(present, 0, tree.missing_to[node])
+    # the multiway split of a model that gives missing values a branch has none where nothing was missing
+    fallback = heaviest[node]
+    return np.where(missing, np.where(learnt == NO_ROUTE, fallback, learnt), branch)
