@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -11,6 +11,7 @@ from service.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from flask import Flask
     from flask.testing import FlaskClient
@@ -25,6 +26,13 @@ TENNIS: dict[str, list[Any]] = {
 """Quinlan's golf data (C4.5: Programs for Machine Learning, 1993), less the humidity."""
 
 
+class MakeApp(Protocol):
+    """Makes an application whose settings differ in some values."""
+
+    def __call__(self, **changes: object) -> Flask:
+        """The application."""
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings over a directory of their own."""
@@ -32,15 +40,27 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings) -> Iterator[Flask]:
-    """The application."""
+def make_app(settings: Settings) -> Iterator[MakeApp]:
+    """Makes applications over one temporary store, and closes them."""
     from service.api.state import store  # noqa: PLC0415 - other tests do without the web
     from service.app import create_app  # noqa: PLC0415
 
-    made = create_app(settings)
-    yield made
-    with made.app_context():
-        store().close()
+    made: list[Flask] = []
+
+    def make(**changes: object) -> Flask:
+        made.append(create_app(dataclasses.replace(settings, **changes)))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for app in made:
+        with app.app_context():
+            store().close()
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Flask:
+    """The application."""
+    return make_app()
 
 
 @pytest.fixture

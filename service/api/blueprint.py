@@ -1,0 +1,50 @@
+"""The blueprint of every resource: flask-smorest's, with types, our parser, and problems documented in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from flask import Response
+from flask_smorest import Blueprint  # type: ignore[import-untyped]  # ships no types
+
+from service.api.arguments import ArgumentsParser
+from service.api.errors import MEDIA_TYPE, ProblemSchema
+
+View = TypeVar("View", bound=Callable[..., Response])
+
+
+class Resource(Blueprint):  # type: ignore[misc]  # its base is untyped
+    """Views return responses: schemas check what comes in, and only describe what goes out."""
+
+    ARGUMENTS_PARSER = ArgumentsParser()
+
+    def route(self, rule: str, **options: Any) -> Callable[[View], View]:  # noqa: ANN401 - flask-smorest's options
+        """Register a view under a rule."""
+        decorate: Callable[[View], View] = super().route(rule, **options)
+        return decorate
+
+    def arguments(self, schema: Any, **options: Any) -> Callable[[View], View]:  # noqa: ANN401
+        """Pass what the request says, checked by the schema, as the view's next argument."""
+        decorate: Callable[[View], View] = super().arguments(schema, **options)
+        return decorate
+
+    def response(self, status_code: int, schema: Any = None, **options: Any) -> Callable[[View], View]:  # noqa: ANN401
+        """Describe the answer."""
+        decorate: Callable[[View], View] = super().response(status_code, schema, **options)
+        return decorate
+
+    def problems(self, *statuses: int) -> Callable[[View], View]:
+        """Describe the problems that a view may answer with, by status, and those that any view may."""
+
+        def decorate(view: View) -> View:
+            for status in statuses:
+                about = HTTPStatus(status).phrase
+                view = self.alt_response(status, schema=ProblemSchema, content_type=MEDIA_TYPE, description=about)(view)
+            anything: Callable[[View], View] = self.alt_response(
+                "default", schema=ProblemSchema, content_type=MEDIA_TYPE, description="Any other problem"
+            )
+            return anything(view)
+
+        return decorate

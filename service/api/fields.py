@@ -1,0 +1,113 @@
+"""Fields of the envelope: JSON types taken as they come, each with its description for the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate
+
+from service.api.state import settings
+
+SCALAR = {"type": ["string", "number", "boolean"]}
+CELL = {"type": ["string", "number", "boolean", "null"]}
+COUNTS = {"type": "array", "items": {"type": "number"}}
+
+_COLUMNS = {
+    "title": "columns",
+    "type": "object",
+    "required": ["columns"],
+    "additionalProperties": False,
+    "properties": {"columns": {"type": "object", "additionalProperties": {"type": "array", "items": CELL}}},
+}
+_RECORDS = {
+    "title": "records",
+    "type": "object",
+    "required": ["records"],
+    "additionalProperties": False,
+    "properties": {"records": {"type": "array", "items": {"type": "object", "additionalProperties": CELL}}},
+}
+_ROWS = {"type": "array", "items": {"type": "array", "items": CELL}}
+_HEADER_AND_ROWS = {
+    "title": "header and rows",
+    "type": "object",
+    "required": ["header", "rows"],
+    "additionalProperties": False,
+    "properties": {"header": {"type": "array", "items": {"type": "string"}}, "rows": _ROWS},
+}
+_ROWS_ALONE = {
+    "title": "rows in the order of training",
+    "type": "object",
+    "required": ["rows"],
+    "additionalProperties": False,
+    "properties": {"rows": _ROWS},
+}
+_ABOUT_DATA = "A table, in one of these forms; null is a missing cell."
+
+
+class Anything(fields.Raw):
+    """A JSON value that passes as it is, described by a JSON schema."""
+
+    def __init__(self, schema: Mapping[str, Any], **options: Any) -> None:  # noqa: ANN401 - marshmallow's options
+        super().__init__(metadata=dict(schema), **options)
+
+
+class JsonObject(Anything):
+    """An object whose inside is checked elsewhere."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ANN401 - marshmallow's signature
+        if not isinstance(value, dict):
+            raise ValidationError("Give a JSON object.")
+        return value
+
+
+class TrainingData(JsonObject):
+    """The table of `/train`."""
+
+    def __init__(self) -> None:
+        super().__init__({"description": _ABOUT_DATA, "oneOf": [_COLUMNS, _RECORDS, _HEADER_AND_ROWS]}, required=True)
+
+
+class PredictionData(JsonObject):
+    """The table of `/predict`, which may also be rows alone."""
+
+    def __init__(self) -> None:
+        forms = [_COLUMNS, _RECORDS, _HEADER_AND_ROWS, _ROWS_ALONE]
+        super().__init__({"description": _ABOUT_DATA, "oneOf": forms}, required=True)
+
+
+class ClassLabel(Anything):
+    """A class: a string, a number or a boolean, told apart as JSON does."""
+
+    def __init__(self, description: str, **options: Any) -> None:  # noqa: ANN401
+        super().__init__({**SCALAR, "description": description}, **options)
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        if not isinstance(value, str | int | float | bool):
+            raise ValidationError("A class is a string, a number, true or false.")
+        return value
+
+
+class PageLimit(fields.Integer):
+    """The `limit` of a listing, at most the setting ``max_page``."""
+
+    def __init__(self) -> None:
+        about = "How many to list at most; the setting TREEWRIGHT_MAX_PAGE bounds it"
+        super().__init__(
+            load_default=lambda: min(100, settings().max_page), metadata={"description": about}, validate=_check_limit
+        )
+
+
+def _check_limit(limit: int) -> None:
+    validate.Range(1, settings().max_page, error="Give a whole number from {min} to {max}.")(limit)
+
+
+def text(description: str, **options: Any) -> fields.String:  # noqa: ANN401
+    """A string; null counts as absent unless it is required."""
+    return fields.String(allow_none=not options.get("required"), metadata={"description": description}, **options)
+
+
+def choice(description: str, *choices: str, **options: Any) -> fields.String:  # noqa: ANN401
+    """One of some strings; null counts as absent."""
+    check = validate.OneOf(choices, error="Give one of {choices}.")
+    return fields.String(allow_none=True, validate=check, metadata={"description": description}, **options)

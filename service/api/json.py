@@ -1,0 +1,43 @@
+"""JSON answers: numpy arrays go out as they are, and what JSON cannot say (NaN, infinity) goes out as null."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+from flask import Response
+from flask.json.provider import JSONProvider
+
+MEDIA_TYPE = "application/json"
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
+
+
+def encode(value: object) -> bytes:
+    """The JSON text of a value, numpy arrays and datetimes included; raises TypeError for anything else."""
+    return orjson.dumps(value, default=_encode_other, option=_OPTIONS)
+
+
+def answer(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response."""
+    return Response(encode(body), status, headers, mimetype=MEDIA_TYPE)
+
+
+def _encode_other(value: object) -> object:
+    """Arrays that orjson leaves to us: not contiguous, of objects or of strings."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+class OrjsonProvider(JSONProvider):
+    """Makes Flask's own JSON functions, and with them flask-smorest's, use orjson."""
+
+    def dumps(self, obj: Any, **_: Any) -> str:  # noqa: ANN401 - Flask's signature
+        """JSON text as str."""
+        return encode(obj).decode()
+
+    def loads(self, s: str | bytes, **_: Any) -> Any:  # noqa: ANN401 - Flask's signature
+        """The value of a JSON text."""
+        return orjson.loads(s)

@@ -1,0 +1,204 @@
+"""`/models`: the records of trained models, listed, shown, changed and deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, request, url_for
+from marshmallow import Schema, fields
+
+from service.api.blueprint import Resource
+from service.api.fields import SCALAR, Anything, PageLimit, text
+from service.api.json import answer
+from service.api.state import store
+from service.store.records import ModelRecord
+
+blueprint = Resource("models", __name__, description="The records of trained models")
+
+REFERENCE = {
+    "name": "reference",
+    "in": "path",
+    "required": True,
+    "description": "An id, a name (its newest version) or `name@version`",
+    "schema": {"type": "string"},
+}
+
+_KIND = {"type": "string", "enum": ["numeric", "boolean", "nominal", "ordinal"]}
+_FEATURE = {
+    "type": "object",
+    "required": ["name", "kind"],
+    "properties": {
+        "name": {"type": "string"},
+        "kind": _KIND,
+        "categories": {"type": "array", "items": SCALAR},
+    },
+}
+_TARGET = {
+    "type": "object",
+    "required": ["name", "kind"],
+    "properties": {"name": {"type": "string"}, "kind": _KIND, "classes": {"type": "array", "items": SCALAR}},
+}
+_LINKS = ("self", "splits", "tree", "predict")
+
+
+def _whole(*names: str) -> dict[str, Any]:
+    return {name: {"type": "integer"} for name in names}
+
+
+class SummarySchema(Schema):
+    """Which model an answer is about."""
+
+    id = fields.String(required=True)
+    name = fields.String(required=True, allow_none=True)
+    version = fields.Integer(required=True, allow_none=True)
+
+
+class ModelSchema(SummarySchema):
+    """A model's record."""
+
+    created = fields.DateTime(required=True)
+    algorithm = fields.String(required=True)
+    parameters = Anything({"type": "object", "description": "Every parameter, resolved"}, required=True)
+    schema = Anything(
+        {
+            "type": "object",
+            "description": "What the model was trained on: the order of its features is that of `rows` in `/predict`",
+            "required": ["features", "target"],
+            "properties": {"features": {"type": "array", "items": _FEATURE}, "target": _TARGET},
+        },
+        required=True,
+    )
+    training = Anything(
+        {
+            "type": "object",
+            "properties": {
+                **_whole("rows", "columns"),
+                "seconds": {"type": "number"},
+                "data_sha256": {"type": "string"},
+            },
+        },
+        required=True,
+    )
+    tree = Anything({"type": "object", "properties": _whole("nodes", "leaves", "depth")}, required=True)
+    metrics = Anything({"type": "object", "description": "On the training rows"}, required=True)
+    description = fields.String(required=True)
+    tags = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
+    retention = fields.String(
+        required=True, metadata={"description": "What is kept for the audit", "enum": ["data", "summary", "none"]}
+    )
+    links = Anything(
+        {"type": "object", "properties": {name: {"type": "string", "format": "uri-reference"} for name in _LINKS}},
+        required=True,
+    )
+    warnings = fields.List(fields.String(), required=True)
+
+
+class ModelPageSchema(Schema):
+    """One page of models, newest first."""
+
+    models = fields.List(fields.Nested(ModelSchema), required=True)
+    next = fields.String(
+        required=True, allow_none=True, metadata={"description": "The URL of the next page; null on the last"}
+    )
+
+
+class ModelQuery(Schema):
+    """Which models to list."""
+
+    name = text("Only the versions of this name")
+    tag = text("Only models with this tag: `key`, or `key:value`")
+    limit = PageLimit()
+    cursor = text("Where the page begins: taken from the `next` of the page before")
+
+
+class ModelChanges(Schema):
+    """What can be changed in a record."""
+
+    tags = fields.Dict(
+        keys=fields.String(), values=fields.String(), metadata={"description": "Replace all tags of the model"}
+    )
+    description = fields.String()
+
+
+@blueprint.route("/models", methods=["GET"])
+@blueprint.arguments(ModelQuery, location="query")
+@blueprint.response(200, ModelPageSchema)
+@blueprint.problems(422)
+def list_models(query: dict[str, Any]) -> Response:
+    """List models, newest first.
+
+    Follow `next` for the rest; models that are added meanwhile do not shift the pages.
+    """
+    tag = _split_tag(query["tag"]) if query.get("tag") else None
+    records, cursor = store().list(name=query.get("name"), tag=tag, limit=query["limit"], cursor=query.get("cursor"))
+    return answer({"models": [show_model(record) for record in records], "next": next_url(cursor)})
+
+
+@blueprint.route("/models/<reference>", methods=["GET"], parameters=[REFERENCE])
+@blueprint.response(200, ModelSchema)
+@blueprint.problems(404)
+def get_model(reference: str) -> Response:
+    """Show a model's record."""
+    return answer(show_model(store().find(reference)))
+
+
+@blueprint.route("/models/<reference>", methods=["PATCH"], parameters=[REFERENCE])
+@blueprint.arguments(ModelChanges)
+@blueprint.response(200, ModelSchema)
+@blueprint.problems(400, 404, 413, 415, 422, 507)
+def change_model(changes: dict[str, Any], reference: str) -> Response:
+    """Change a model's tags or description; nothing else of it can change."""
+    return answer(show_model(store().update(reference, **changes)))
+
+
+@blueprint.route("/models/<reference>", methods=["DELETE"], parameters=[REFERENCE])
+@blueprint.response(204, description="The model is deleted")
+@blueprint.problems(404, 409)
+def delete_model(reference: str) -> Response:
+    """Delete a model.
+
+    A bare name that has several versions is a conflict: say which, as in `name@2`.
+    """
+    store().delete(reference)
+    return Response(status=204)
+
+
+def summarize_model(record: ModelRecord) -> dict[str, Any]:
+    """Which model an answer is about, as in `SummarySchema`."""
+    return {"id": record.id, "name": record.name, "version": record.version}
+
+
+def show_model(record: ModelRecord) -> dict[str, Any]:
+    """A record as `ModelSchema` describes it."""
+    return {
+        **summarize_model(record),
+        "created": record.created,
+        **record.body,
+        "description": record.description,
+        "tags": dict(record.tags),
+        "retention": record.retention,
+        "links": link_model(record),
+    }
+
+
+def link_model(record: ModelRecord) -> dict[str, str]:
+    """The URLs of a model and of what can be asked of it."""
+    return {
+        "self": url_for("models.get_model", reference=record.id),
+        "splits": url_for("splits.get_splits", reference=record.id),
+        "tree": url_for("tree.get_tree", reference=record.id),
+        "predict": url_for("predict.predict_rows", reference=record.id),
+    }
+
+
+def next_url(cursor: str | None) -> str | None:
+    """The URL of this request with the cursor of the next page, None after the last."""
+    if cursor is None:
+        return None
+    arguments = {**request.args, **(request.view_args or {}), "cursor": cursor}
+    return url_for(str(request.endpoint), **arguments)
+
+
+def _split_tag(tag: str) -> tuple[str, str | None]:
+    key, separator, value = tag.partition(":")
+    return key, value if separator else None

@@ -1,0 +1,154 @@
+"""`/models/<reference>/splits`: every candidate split that the learner weighed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+from marshmallow import Schema, fields, validate
+
+from service import auditing
+from service.api.blueprint import Resource
+from service.api.fields import COUNTS, SCALAR, Anything, PageLimit, choice, text
+from service.api.json import answer
+from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
+from service.api.state import settings, store
+
+blueprint = Resource("splits", __name__, description="The audit of a model's splits")
+
+_TYPES = ("threshold", "subset", "multiway", "missing", "constant")
+
+SPLIT: dict[str, Any] = {
+    "type": "object",
+    "required": ["type"],
+    "properties": {
+        "type": {"type": "string", "enum": list(_TYPES)},
+        "threshold": {"type": ["number", "null"], "description": "Values up to it go to the first branch"},
+        "below": {"type": ["number", "null"], "description": "The largest training value that goes there"},
+        "above": {"type": ["number", "null"], "description": "The smallest that does not"},
+        "categories": {"type": "array", "items": {"type": "array", "items": SCALAR}, "description": "By branch"},
+        "missing": {"description": "Where rows without a value go"},
+    },
+}
+_MEASURED = {
+    "n": {"type": "integer", "description": "Rows"},
+    "weight": {"type": "number"},
+    "counts": {**COUNTS, "description": "The weight of each class; classification only"},
+    "mean": {"type": ["number", "null"], "description": "Regression only"},
+    "variance": {"type": ["number", "null"], "description": "Regression only"},
+    "impurity": {"type": ["number", "null"]},
+}
+_BRANCH = {
+    "type": "object",
+    "required": ["known", "routed"],
+    "properties": {
+        "known": {"type": "object", "properties": _MEASURED, "description": "Rows with a value: these are scored"},
+        "routed": {"type": "object", "properties": _MEASURED, "description": "All rows that go this way"},
+    },
+}
+
+
+class SplitsQuery(Schema):
+    """Which candidates to list."""
+
+    node = fields.Integer(
+        validate=validate.Range(0), metadata={"description": "Only this node; all, breadth first, if absent"}
+    )
+    feature = text("Only splits on this feature")
+    type = choice("Only splits of this type", *_TYPES)
+    chosen = fields.Boolean(metadata={"description": "Only splits that are, or are not, in the tree"})
+    admissible = fields.Boolean(metadata={"description": "Only splits that could, or could not, have been chosen"})
+    top = fields.Integer(validate=validate.Range(1), metadata={"description": "Only the best so many of each node"})
+    measure = text("Rank by this measure instead of the model's own criterion")
+    sort = choice("`rank`, or `position`: by feature and cut", "rank", "position", load_default="rank")
+    limit = PageLimit()
+    cursor = text("Where the page begins: taken from the `next` of the page before")
+
+
+class AuditedNodeSchema(Schema):
+    """A node of which splits are listed; a regression node has mean and variance instead of counts."""
+
+    node = fields.Integer(required=True)
+    depth = fields.Integer(required=True)
+    n = fields.Integer(required=True, metadata={"description": "Rows"})
+    weight = fields.Float(required=True)
+    counts = Anything({**COUNTS, "description": "The weight of each class"})
+    impurity = fields.Float(required=True)
+    leaf = fields.Boolean(required=True)
+    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})
+    margin = Anything(
+        {
+            "type": ["object", "null"],
+            "description": "By how much the chosen split is better than the next one",
+            "properties": {"any": {"type": ["number", "null"]}, "other_feature": {"type": ["number", "null"]}},
+        }
+    )
+
+
+class SplitSchema(Schema):
+    """A candidate split with its scores."""
+
+    node = fields.Integer(required=True)
+    rank = fields.Integer(required=True, allow_none=True, metadata={"description": "Null when it is inadmissible"})
+    chosen = fields.Boolean(required=True)
+    feature = fields.String(required=True)
+    split = Anything(SPLIT, required=True)
+    branches = Anything({"type": "array", "items": _BRANCH}, required=True)
+    score = fields.Float(required=True, allow_none=True, metadata={"description": "By the model's own criterion"})
+    scores = Anything(
+        {
+            "type": "object",
+            "description": "By every measure that applies; null where undefined",
+            "additionalProperties": {"type": ["number", "null"]},
+        },
+        required=True,
+    )
+    admissible = fields.Boolean(required=True)
+    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is inadmissible"})
+
+
+class SplitsPageSchema(Schema):
+    """One page of candidate splits."""
+
+    model = fields.Nested(SummarySchema, required=True)
+    criterion = fields.String(required=True)
+    measure = fields.String(required=True)
+    classes = Anything({"type": ["array", "null"], "items": SCALAR})
+    retention = fields.String(required=True)
+    total = fields.Integer(required=True, allow_none=True)
+    next = fields.String(
+        required=True, allow_none=True, metadata={"description": "The URL of the next page; null on the last"}
+    )
+    nodes = fields.List(fields.Nested(AuditedNodeSchema), required=True)
+    splits = fields.List(fields.Nested(SplitSchema), required=True)
+
+
+@blueprint.route("/models/<reference>/splits", methods=["GET"], parameters=[REFERENCE])
+@blueprint.arguments(SplitsQuery, location="query")
+@blueprint.response(200, SplitsPageSchema)
+@blueprint.problems(404, 409, 422, 503)
+def get_splits(query: dict[str, Any], reference: str) -> Response:
+    """List every candidate split of a node, or of all nodes, with its score under every measure.
+
+    Best first within a node; what could not be chosen comes last, with the reason. Models that keep no data for the
+    audit answer 409.
+    """
+    record = store().find(reference)
+    page = auditing.list_splits(record, read_query(query), store(), settings())
+    return answer({"model": summarize_model(record), **page, "next": next_url(page["next"])})
+
+
+def read_query(query: dict[str, Any]) -> auditing.SplitQuery:
+    """The query of the use case."""
+    return auditing.SplitQuery(
+        node=query.get("node"),
+        feature=query.get("feature"),
+        type=query.get("type"),
+        chosen=query.get("chosen"),
+        admissible=query.get("admissible"),
+        top=query.get("top"),
+        measure=query.get("measure"),
+        sort=query["sort"],
+        limit=query["limit"],
+        cursor=query.get("cursor"),
+    )

@@ -1,0 +1,36 @@
+"""What one application holds for its views: the settings and the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from flask import Flask, current_app
+
+from service.settings import Settings
+from service.store.models import ModelStore
+
+_KEY = "treewright"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The parts that `create_app` made."""
+
+    settings: Settings
+    store: ModelStore
+
+
+def register(app: Flask, state: State) -> None:
+    """Let views of this app find its state."""
+    app.extensions[_KEY] = state
+
+
+def settings() -> Settings:
+    """The settings of the app that handles this request."""
+    return cast("State", current_app.extensions[_KEY]).settings
+
+
+def store() -> ModelStore:
+    """The store of the app that handles this request."""
+    return cast("State", current_app.extensions[_KEY]).store

@@ -1,0 +1,106 @@
+"""`/train`: a posted table becomes a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+from marshmallow import Schema, fields
+
+from service import training
+from service.api.blueprint import Resource
+from service.api.fields import ClassLabel, JsonObject, TrainingData, choice, text
+from service.api.json import answer
+from service.api.models import ModelSchema, link_model, show_model
+from service.api.state import settings, store
+from service.core.errors import Fault, pointer
+from service.core.parameters import PRESETS
+from service.core.schema import Table
+from service.errors import InvalidRequest
+from service.readers.declarations import CATEGORIES, read_declarations
+from service.readers.json_table import Limits, read_table
+from service.store.naming import check_description, check_name, check_tags
+
+blueprint = Resource("train", __name__, description="Training")
+
+
+class TrainingSchema(Schema):
+    """What to learn from which data."""
+
+    data = TrainingData()
+    target = text("The column to predict", required=True)
+    features = fields.List(
+        fields.String(), allow_none=True, metadata={"description": "The columns to learn from; all others if absent"}
+    )
+    weight = text("A numeric column with the weight of each row")
+    kinds = JsonObject(
+        {
+            "type": "object",
+            "description": "The kind of columns that do not say it themselves",
+            "additionalProperties": CATEGORIES,
+        },
+        data_key="schema",
+        allow_none=True,
+    )
+    task = choice("What the target is; found from it if absent", "classification", "regression")
+    algorithm = choice("The preset of parameters", *PRESETS, load_default="cart")
+    parameters = JsonObject(
+        {"type": "object", "description": "What differs from the preset, such as `criterion` or `max_depth`"},
+        allow_none=True,
+    )
+    positive_class = ClassLabel("The class that counts as positive, of two", allow_none=True)
+    missing_target = choice("What to do with rows that lack the target", "refuse", "drop", load_default="refuse")
+    name = text("1 to 128 of `a-z 0-9 . _ -`, not an id; training again under a name makes its next version")
+    description = fields.String(load_default="")
+    tags = fields.Dict(keys=fields.String(), values=fields.String(), load_default=dict)
+    retain = choice("What to keep for the audit; the service's setting if absent", "data", "summary", "none")
+
+
+@blueprint.route("/train", methods=["POST"])
+@blueprint.arguments(TrainingSchema)
+@blueprint.response(
+    201, ModelSchema, headers={"Location": {"description": "The model's URL", "schema": {"type": "string"}}}
+)
+@blueprint.problems(400, 413, 415, 422, 507)
+def train_model(envelope: dict[str, Any]) -> Response:
+    """Train a decision tree and store it.
+
+    Numbers are numeric, strings nominal, booleans boolean, null is missing; `schema` says otherwise. The answer is the
+    model's record, with every parameter resolved.
+    """
+    record = training.train(read_request(envelope), store(), settings())
+    return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
+
+
+def read_request(envelope: dict[str, Any]) -> training.TrainingRequest:
+    """The request of the use case. Raises `InvalidRequest` and `InvalidData`, before anything is learnt."""
+    check_name(envelope.get("name"))
+    check_description(envelope["description"])
+    check_tags(envelope["tags"])
+    features = envelope.get("features")
+    return training.TrainingRequest(
+        table=_read_data(envelope),
+        target=envelope["target"],
+        features=None if features is None else tuple(features),
+        weight=envelope.get("weight"),
+        task=envelope.get("task"),
+        algorithm=envelope["algorithm"] or "cart",
+        parameters=envelope.get("parameters") or {},
+        positive_class=envelope.get("positive_class"),
+        missing_target=envelope["missing_target"] or "refuse",
+        name=envelope.get("name"),
+        description=envelope["description"],
+        tags=envelope["tags"],
+        retain=envelope.get("retain"),
+    )
+
+
+def _read_data(envelope: dict[str, Any]) -> Table:
+    declared = read_declarations(envelope.get("kinds") or {})
+    limits = Limits(settings().max_rows, settings().max_columns)
+    table = read_table(envelope["data"], declared=declared, order=None, limits=limits)
+    unknown = [name for name in declared if name not in table.names()]
+    if unknown:
+        faults = [Fault(pointer("schema", name), "The data have no column of this name.") for name in unknown]
+        raise InvalidRequest("The schema names columns that the data do not have.", faults)
+    return table

@@ -1,0 +1,55 @@
+"""The one place where the parts meet: settings, store, resources, errors, request ids."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+
+from flask import Flask
+
+from service.api import arguments, docs, errors, health, models, predict, requests, score, splits, state, train, tree
+from service.api.json import OrjsonProvider
+from service.settings import Settings
+from service.store.models import ModelStore
+from service.telemetry import configure_logging
+
+RESOURCES = (
+    train.blueprint,
+    models.blueprint,
+    splits.blueprint,
+    score.blueprint,
+    tree.blueprint,
+    predict.blueprint,
+    health.blueprint,
+)
+"""Every resource, in the order of the documentation."""
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The WSGI application, with its own connections: make it once in each process, after the fork.
+
+    ``settings`` come from the environment unless they are given. Raises `SettingsError` when they cannot be used.
+    """
+    settings = settings or Settings.from_environment(os.environ)
+    configure_logging(settings.log_level)
+    app = Flask(__name__, static_folder=None)
+    app.json = OrjsonProvider(app)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    app.url_map.strict_slashes = False  # the same handler with a slash at the end, no redirect
+    app.url_map.merge_slashes = False
+    state.register(app, state.State(settings, ModelStore.open(settings)))
+    requests.register(app)
+    arguments.register(app)
+    errors.register(app)
+    description = docs.describe(app, _find_version())
+    for resource in RESOURCES:
+        description.register_blueprint(resource)
+    app.register_blueprint(docs.blueprint)
+    return app
+
+
+def _find_version() -> str:
+    try:
+        return version("treewright")
+    except PackageNotFoundError:  # run from a tree that is not installed
+        return "0"

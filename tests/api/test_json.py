@@ -1,0 +1,55 @@
+"""JSON answers: numpy as it is, and nothing that JSON cannot say."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+from service.api.json import answer, encode
+
+
+def refuse(text: str) -> NoReturn:
+    """Fail on NaN and the infinities, which `json.loads` would take."""
+    raise AssertionError(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([1.5, np.nan, np.inf, -np.inf]), [1.5, None, None, None]),
+        (np.array([[1, 2], [3, 4]]).T, [[1, 3], [2, 4]]),
+        (np.arange(6)[::2], [0, 2, 4]),
+        (np.array([2**63 - 1, -(2**63)]), [2**63 - 1, -(2**63)]),
+        (np.array(["a", 1, None, True], dtype=object), ["a", 1, None, True]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.array([True, False]), [True, False]),
+        ([np.float64("nan"), np.int64(3), np.bool_(True), np.str_("a")], [None, 3, True, "a"]),
+        ({"deep": [float("nan"), float("inf")]}, {"deep": [None, None]}),
+        (2**53 + 1, 2**53 + 1),
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "2026-01-02T03:04:05Z"),
+    ],
+)
+def test_encoding(value: object, expected: object) -> None:
+    """Arrays of any layout and type come out as lists, exact, with null for what is not a number."""
+    assert json.loads(encode(value), parse_constant=refuse) == expected
+
+
+def test_strangers_are_refused() -> None:
+    """An object that has no JSON form is an error here, not a surprise for the caller."""
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        encode({"a": object()})
+
+
+def test_answer() -> None:
+    """An answer is JSON with the status and headers that were asked for."""
+    response = answer({"a": 1}, 201, {"Location": "/there"})
+    assert (response.status_code, response.mimetype, response.headers["Location"]) == (
+        201,
+        "application/json",
+        "/there",
+    )
+    assert response.get_data() == b'{"a":1}'
