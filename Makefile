@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV ?= .venv
 bin := $(VENV)/bin
-install := $(bin)/python -m pip install --quiet --disable-pip-version-check
+install := $(bin)/python -m pip install -qq --disable-pip-version-check
 # What an environment was made with; asked of another version, make starts it anew.
 version := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d.%d" % v[:3] if v >= (3, 11) else "")' 2>/dev/null)
 made := $(VENV)/made-with-$(version)

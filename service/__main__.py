@@ -24,7 +24,7 @@ def main() -> None:
 @click.option("--host", envvar="TREEWRIGHT_HOST", default="127.0.0.1", show_default=True, show_envvar=True)
 @PORT
 def serve(host: str, port: int) -> None:
-    """Serve until stopped; SIGTERM and Ctrl-C let the requests in flight finish."""
+    """Serve until stopped; SIGTERM lets the requests in flight finish, Ctrl-C does not wait for them."""
     # Imported here, so that `health`, which a container engine runs every few seconds, costs no web framework.
     from service.server import run  # noqa: PLC0415
 
