@@ -96,7 +96,7 @@ class ModelFiles:
             left = sorted(
                 entry.name
                 for entry in self.folder.iterdir()
-                if (match := MODEL_FOLDER.fullmatch(entry.name)) and (entry.name[0] == "." or match[1] not in vouched)
+                if (match := MODEL_FOLDER.fullmatch(entry.name)) and match[1] not in vouched
             )
             for name in left:
                 log.warning("removing what an interrupted write or deletion left", extra={"folder": name})

@@ -60,6 +60,7 @@ class ModelStore:
         directory = settings.models_directory()
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            # SQLite does not wait, it fails, when two switch a new file to write-ahead logging at once.
             with locks.alone(directory / ".opening"):
                 database = Database.open(settings)
             # A folder for each database: a sweep cannot reach what the records of another one vouch for.
@@ -115,8 +116,6 @@ class ModelStore:
             if description is not None:
                 row.description = description
             if tags is not None:
-                row.tags = []
-                session.flush()  # the old rows go before new ones take their keys
                 row.tags = tag_rows(tags)
             session.flush()
             return row.record()

@@ -17,7 +17,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from service.errors import SettingsError, StorageFull
 from service.settings import Settings
-from service.store import ModelStore
+from service.store import ModelStore, locks
 from service.store.database import Database, _url_of
 from service.store.tables import Base
 from tests.store.making import draft
@@ -96,6 +96,19 @@ def test_opened_by_many_at_once(settings: Settings) -> None:
     assert len({store._database.installation for store in stores}) == 1
     for store in stores:
         store.close()
+
+
+def test_opening_is_done_by_one_at_a_time(settings: Settings) -> None:
+    """Who opens a store waits for the one who is opening it, before a database is even made."""
+    directory = settings.models_directory()
+    directory.mkdir()
+    with ThreadPoolExecutor(1) as pool:
+        with locks.alone(directory / ".opening"):
+            opening = pool.submit(ModelStore.open, settings)
+            with pytest.raises(TimeoutError):
+                opening.result(timeout=0.5)
+            assert not (directory / "treewright.db").exists()
+        opening.result(timeout=30).close()
 
 
 def test_a_database_of_a_later_release(settings: Settings) -> None:

@@ -101,6 +101,7 @@ def test_delete(store: ModelStore, settings: Settings) -> None:
     """A deleted model is found by neither id nor name, and its files are gone."""
     record = store.add(replace(draft("a"), data={"codes": np.arange(3)}, retention="data"))
     store.load_tree(record)
+    store.load_data(record)
     store.delete("a")
     for reference in (record.id, "a", "a@1"):
         with pytest.raises(NotFound):
@@ -132,6 +133,17 @@ def test_update(store: ModelStore) -> None:
     assert store.update("a@1", tags={"y": "3", "z": "4"}) == updated
     assert store.find(record.id) == updated
     assert store.update(record.id, tags={}, description="").tags == {}
+
+
+def test_updates_at_once(store: ModelStore) -> None:
+    """Threads that change one model at the same time wait for each other, and every change is made."""
+    store.add(draft("a"))
+
+    def change(number: int) -> str:
+        return store.update("a", description=str(number)).description
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(change, range(100))) == [str(number) for number in range(100)]
 
 
 def test_an_update_that_is_refused(store: ModelStore) -> None:
