@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -100,6 +101,15 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30) ->
         time.sleep(0.05)
 
 
+def is_alive(pid: int) -> bool:
+    """Whether there is a process of this id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class RunningServer:
     """One `treewright serve`; what it prints goes to a file."""
 
@@ -130,16 +140,15 @@ class RunningServer:
 
     def has_started(self) -> bool:
         """Whether both workers are ready: one suspended while it starts may hold a lock that the other needs."""
-        return self.output().count('"worker ready"') == 2 and self.client.is_ready()
+        return len(self.workers()) == 2 and self.client.is_ready()
 
     def output(self) -> str:
         """What it has printed so far."""
         return self.log.read_text(encoding="utf-8")
 
     def workers(self) -> list[int]:
-        """The process ids of the workers."""
-        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True)
-        return [int(line) for line in listed.stdout.split()]
+        """The process ids of the workers that have become ready and live."""
+        return [pid for pid in map(int, re.findall(r'"worker": (\d+)', self.output())) if is_alive(pid)]
 
     @contextmanager
     def only(self, worker: int) -> Iterator[Client]:

@@ -32,10 +32,12 @@ start_engine() {
     done
 }
 
+# Ends the engine and removes what it made, but for its packages and its chains in the firewall.
 stop_engine() {
     kill "$engine_pid" 2>/dev/null || :
     wait "$engine_pid" 2>/dev/null || :
     umount "$engine"/exec/netns/* 2>/dev/null || :
+    ip link delete docker0 2>/dev/null || :
     rm -rf "$engine"
 }
 

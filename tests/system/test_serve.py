@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ import pytest
 from tests.running import PROJECT, RunningServer, Serve, wait_until
 
 pytestmark = pytest.mark.system
+
+
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the printed commands are for curl")
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -37,6 +41,7 @@ def paste_commands(server: RunningServer) -> list[Any]:
     return [json.loads(done.stdout) for done in pasted]
 
 
+@needs_curl
 def test_first_start_trains_the_sample_and_its_commands_work(serve: Serve) -> None:
     """The three printed commands train play-tennis, list the sample's best root splits and predict two passengers."""
     server = serve(TREEWRIGHT_SAMPLE="true")
@@ -51,6 +56,7 @@ def test_first_start_trains_the_sample_and_its_commands_work(serve: Serve) -> No
     assert f"http://127.0.0.1:{server.client.port}" in server.output()
 
 
+@needs_curl
 def test_later_starts_train_no_second_sample(serve: Serve) -> None:
     """A store that holds a model is left as it is, and the printed commands use the sample that is there."""
     server = serve(TREEWRIGHT_SAMPLE="true")
@@ -61,6 +67,7 @@ def test_later_starts_train_no_second_sample(serve: Serve) -> None:
     assert server.client.get("/models/titanic").body["version"] == 1
 
 
+@needs_curl
 def test_commands_work_without_the_sample(serve: Serve) -> None:
     """With TREEWRIGHT_SAMPLE=false nothing is trained, and the commands ask the model that the first one trains."""
     server = serve(TREEWRIGHT_SAMPLE="false")
