@@ -112,7 +112,7 @@ class ModelStore:
         check_tags(tags or {})
         check_description(description or "")
         with told_when_full(), self._database.writing() as session:
-            row = _find(session, reference)
+            row = _find(session, reference, lock=True)
             if description is not None:
                 row.description = description
             if tags is not None:
@@ -126,7 +126,7 @@ class ModelStore:
         Raises `NotFound`, and `Conflict` for a bare name that has several versions.
         """
         with told_when_full(), self._database.writing() as session:
-            row = _find(session, reference, only=True)
+            row = _find(session, reference, lock=True, only=True)
             model_id = row.id
             session.delete(row)
         # After the commit: a crash in between leaves files without a record, for a sweep, never the reverse.
@@ -222,10 +222,10 @@ class ModelStore:
             raise DamagedModel(f"the {part} file of model {record.id} is missing") from None
 
 
-def _find(session: Session, reference: str, *, only: bool = False) -> ModelRow:
+def _find(session: Session, reference: str, *, lock: bool = False, only: bool = False) -> ModelRow:
     """The row that a reference means; with ``only``, a bare name with several versions is a `Conflict`."""
     parsed = parse_reference(reference)
-    rows = find_rows(session, parsed) if parsed else ()
+    rows = find_rows(session, parsed, lock=lock) if parsed else ()
     if not rows:
         raise NotFound(f"there is no model {reference[:140]!r}")
     if only and len(rows) > 1:

@@ -36,8 +36,11 @@ def next_version(session: Session, name: str) -> int:
     return session.scalars(statement).one()
 
 
-def find_rows(session: Session, reference: Reference) -> Sequence[ModelRow]:
-    """The models that a reference can mean, the newest version first; only a bare name can mean several."""
+def find_rows(session: Session, reference: Reference, *, lock: bool = False) -> Sequence[ModelRow]:
+    """The models that a reference can mean, the newest version first; only a bare name can mean several.
+
+    With ``lock`` others who would change them wait for this session's end; on SQLite they wait for its start anyway.
+    """
     statement = select(ModelRow).where(ModelRow.namespace == NAMESPACE)
     if reference.id is not None:
         statement = statement.where(ModelRow.id == reference.id)
@@ -45,6 +48,8 @@ def find_rows(session: Session, reference: Reference) -> Sequence[ModelRow]:
         statement = statement.where(ModelRow.name == reference.name)
     if reference.version is not None:
         statement = statement.where(ModelRow.version == reference.version)
+    if lock:
+        statement = statement.with_for_update()
     # Two are enough to know that there are several.
     return session.scalars(statement.order_by(ModelRow.version.desc()).limit(2)).all()
 
