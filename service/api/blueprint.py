@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from flask import Response
-from flask_smorest import Blueprint  # type: ignore[import-untyped]  # ships no types
+from flask_smorest import Blueprint
 
 from service.api.arguments import ArgumentsParser
 from service.api.errors import MEDIA_TYPE, ProblemSchema
@@ -21,9 +21,9 @@ class Resource(Blueprint):  # type: ignore[misc]  # its base is untyped
     ARGUMENTS_PARSER = ArgumentsParser()
 
     def route(self, rule: str, **options: Any) -> Callable[[View], View]:  # noqa: ANN401 - flask-smorest's options
-        """Register a view under a rule."""
-        decorate: Callable[[View], View] = super().route(rule, **options)
-        return decorate
+        """Register a view under a rule; its name is the operation's."""
+        register: Callable[[View], View] = super().route(rule, **options)
+        return lambda view: register(self.doc(operationId=view.__name__)(view))
 
     def arguments(self, schema: Any, **options: Any) -> Callable[[View], View]:  # noqa: ANN401
         """Pass what the request says, checked by the schema, as the view's next argument."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, render_template
-from flask_smorest import Api  # type: ignore[import-untyped]  # ships no types
+from flask_smorest import Api
 from werkzeug.exceptions import HTTPException
 
 from service.api.errors import ProblemSchema, answer_http_error
@@ -47,6 +47,7 @@ def describe(app: Flask, version: str) -> Description:
     """The (still empty) description of the app, whose document `/openapi.json` serves."""
     app.config.update(OPTIONS, API_VERSION=version)
     description = Description(app)
+    description.spec.components.schemas.pop("PaginationMetadata", None)  # of a header that nobody here sends
     app.extensions["treewright-description"] = description
     return description
 

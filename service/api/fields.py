@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import ValidationError, fields, validate
+from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from service.api.state import settings
 
@@ -43,6 +43,15 @@ _ROWS_ALONE = {
     "properties": {"rows": _ROWS},
 }
 _ABOUT_DATA = "A table, in one of these forms; null is a missing cell."
+
+
+class Envelope(Schema):
+    """What comes in: a name that it does not have is a fault."""
+
+    class Meta:
+        """Said aloud so that the OpenAPI document says it too."""
+
+        unknown = RAISE
 
 
 class Anything(fields.Raw):
@@ -94,7 +103,9 @@ class PageLimit(fields.Integer):
     def __init__(self) -> None:
         about = "How many to list at most; the setting TREEWRIGHT_MAX_PAGE bounds it"
         super().__init__(
-            load_default=lambda: min(100, settings().max_page), metadata={"description": about}, validate=_check_limit
+            load_default=lambda: min(100, settings().max_page),
+            metadata={"description": about, "default": 100, "minimum": 1},
+            validate=_check_limit,
         )
 
 
@@ -103,11 +114,11 @@ def _check_limit(limit: int) -> None:
 
 
 def text(description: str, **options: Any) -> fields.String:  # noqa: ANN401
-    """A string; null counts as absent unless it is required."""
-    return fields.String(allow_none=not options.get("required"), metadata={"description": description}, **options)
+    """A string."""
+    return fields.String(metadata={"description": description}, **options)
 
 
 def choice(description: str, *choices: str, **options: Any) -> fields.String:  # noqa: ANN401
-    """One of some strings; null counts as absent."""
+    """One of some strings."""
     check = validate.OneOf(choices, error="Give one of {choices}.")
-    return fields.String(allow_none=True, validate=check, metadata={"description": description}, **options)
+    return fields.String(validate=check, metadata={"description": description}, **options)

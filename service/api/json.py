@@ -25,7 +25,10 @@ def answer(body: object, status: int = 200, headers: Mapping[str, str] | None = 
 
 
 def _encode_other(value: object) -> object:
-    """Arrays that orjson leaves to us: not contiguous, of objects or of strings."""
+    """Arrays that orjson leaves to us: memory-mapped, not contiguous, of objects or of strings."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+        plain = np.array(value, order="C", subok=False)
+        return plain if plain.ndim else plain.item()
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -8,7 +8,7 @@ from flask import Response, request, url_for
 from marshmallow import Schema, fields
 
 from service.api.blueprint import Resource
-from service.api.fields import SCALAR, Anything, PageLimit, text
+from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
 from service.api.json import answer
 from service.api.state import store
 from service.store.records import ModelRecord
@@ -36,7 +36,12 @@ _FEATURE = {
 _TARGET = {
     "type": "object",
     "required": ["name", "kind"],
-    "properties": {"name": {"type": "string"}, "kind": _KIND, "classes": {"type": "array", "items": SCALAR}},
+    "properties": {
+        "name": {"type": "string"},
+        "kind": _KIND,
+        "classes": {"type": "array", "items": SCALAR, "description": "Classification only"},
+        "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
+    },
 }
 _LINKS = ("self", "splits", "tree", "predict")
 
@@ -58,6 +63,7 @@ class ModelSchema(SummarySchema):
 
     created = fields.DateTime(required=True)
     algorithm = fields.String(required=True)
+    task = fields.String(required=True, metadata={"enum": ["classification", "regression"]})
     parameters = Anything({"type": "object", "description": "Every parameter, resolved"}, required=True)
     schema = Anything(
         {
@@ -102,7 +108,7 @@ class ModelPageSchema(Schema):
     )
 
 
-class ModelQuery(Schema):
+class ModelQuery(Envelope):
     """Which models to list."""
 
     name = text("Only the versions of this name")
@@ -111,7 +117,7 @@ class ModelQuery(Schema):
     cursor = text("Where the page begins: taken from the `next` of the page before")
 
 
-class ModelChanges(Schema):
+class ModelChanges(Envelope):
     """What can be changed in a record."""
 
     tags = fields.Dict(

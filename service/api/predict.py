@@ -9,17 +9,18 @@ from marshmallow import Schema, fields
 
 from service import prediction
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything, PredictionData
+from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
+from service.readers.places import placed_as_posted
 
 blueprint = Resource("predict", __name__, description="Prediction")
 
 
-class RowsSchema(Schema):
+class RowsSchema(Envelope):
     """The rows to predict."""
 
     data = PredictionData()
@@ -53,5 +54,7 @@ def predict_rows(envelope: dict[str, Any], reference: str) -> Response:
     record = store().find(reference)
     declared = declare_features(record.body["schema"]["features"])
     limits = Limits(settings().max_rows, settings().max_columns)
-    table = read_table(envelope["data"], declared=declared, order=list(declared), limits=limits)
-    return answer({"model": summarize_model(record), **prediction.predict(record, table, store())})
+    data, order = envelope["data"], list(declared)
+    table = read_table(data, declared=declared, order=order, limits=limits)
+    with placed_as_posted(data, order):
+        return answer({"model": summarize_model(record), **prediction.predict(record, table, store())})

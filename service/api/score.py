@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response
-from marshmallow import Schema
 
 from service import auditing
 from service.api.blueprint import Resource
-from service.api.fields import Anything, ClassLabel
+from service.api.fields import Anything, ClassLabel, Envelope
 from service.api.json import answer
 from service.core.errors import Fault, pointer
 from service.errors import InvalidRequest
@@ -17,7 +16,7 @@ from service.errors import InvalidRequest
 blueprint = Resource("score", __name__, description="Scores of any split")
 
 
-class BranchesSchema(Schema):
+class BranchesSchema(Envelope):
     """A split, by the class weights of its branches."""
 
     branches = Anything(

@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service import auditing
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything, PageLimit, choice, text
+from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PageLimit, choice, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
 from service.api.state import settings, store
@@ -48,7 +48,7 @@ _BRANCH = {
 }
 
 
-class SplitsQuery(Schema):
+class SplitsQuery(Envelope):
     """Which candidates to list."""
 
     node = fields.Integer(

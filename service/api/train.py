@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from service import training
 from service.api.blueprint import Resource
-from service.api.fields import ClassLabel, JsonObject, TrainingData, choice, text
+from service.api.fields import ClassLabel, Envelope, JsonObject, TrainingData, choice, text
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
 from service.api.state import settings, store
@@ -19,20 +19,21 @@ from service.core.schema import Table
 from service.errors import InvalidRequest
 from service.readers.declarations import CATEGORIES, read_declarations
 from service.readers.json_table import Limits, read_table
-from service.store.naming import check_description, check_name, check_tags
+from service.readers.places import placed_as_posted
+from service.store.naming import NAME, check_description, check_name, check_tags
 
 blueprint = Resource("train", __name__, description="Training")
 
 
-class TrainingSchema(Schema):
-    """What to learn from which data."""
+class TrainingSchema(Envelope):
+    """What to learn from which data; null counts as absent where it is allowed."""
 
     data = TrainingData()
     target = text("The column to predict", required=True)
     features = fields.List(
         fields.String(), allow_none=True, metadata={"description": "The columns to learn from; all others if absent"}
     )
-    weight = text("A numeric column with the weight of each row")
+    weight = text("A numeric column with the weight of each row", allow_none=True)
     kinds = JsonObject(
         {
             "type": "object",
@@ -42,18 +43,28 @@ class TrainingSchema(Schema):
         data_key="schema",
         allow_none=True,
     )
-    task = choice("What the target is; found from it if absent", "classification", "regression")
-    algorithm = choice("The preset of parameters", *PRESETS, load_default="cart")
+    task = choice("What the target is; found from it if absent", "classification", "regression", allow_none=True)
+    algorithm = choice("The preset of parameters", *PRESETS, allow_none=True, load_default="cart")
     parameters = JsonObject(
         {"type": "object", "description": "What differs from the preset, such as `criterion` or `max_depth`"},
         allow_none=True,
     )
     positive_class = ClassLabel("The class that counts as positive, of two", allow_none=True)
-    missing_target = choice("What to do with rows that lack the target", "refuse", "drop", load_default="refuse")
-    name = text("1 to 128 of `a-z 0-9 . _ -`, not an id; training again under a name makes its next version")
+    missing_target = choice(
+        "What becomes of rows without a target", "refuse", "drop", allow_none=True, load_default="refuse"
+    )
+    name = fields.String(
+        allow_none=True,
+        metadata={
+            "description": "Not an id; training again under a name makes its next version",
+            "pattern": f"^{NAME.pattern}$",
+        },
+    )
     description = fields.String(load_default="")
     tags = fields.Dict(keys=fields.String(), values=fields.String(), load_default=dict)
-    retain = choice("What to keep for the audit; the service's setting if absent", "data", "summary", "none")
+    retain = choice(
+        "What is kept for the audit; else as the service is set", "data", "summary", "none", allow_none=True
+    )
 
 
 @blueprint.route("/train", methods=["POST"])
@@ -68,7 +79,9 @@ def train_model(envelope: dict[str, Any]) -> Response:
     Numbers are numeric, strings nominal, booleans boolean, null is missing; `schema` says otherwise. The answer is the
     model's record, with every parameter resolved.
     """
-    record = training.train(read_request(envelope), store(), settings())
+    request = read_request(envelope)
+    with placed_as_posted(envelope["data"]):
+        record = training.train(request, store(), settings())
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
 
 

@@ -12,6 +12,10 @@ import pytest
 from service.api.json import answer, encode
 
 
+class Mapped(np.ndarray):  # type: ignore[type-arg] # any array
+    """Stands for `np.memmap`, which needs a file."""
+
+
 def refuse(text: str) -> NoReturn:
     """Fail on NaN and the infinities, which `json.loads` would take."""
     raise AssertionError(text)
@@ -23,6 +27,9 @@ def refuse(text: str) -> NoReturn:
         (np.array([1.5, np.nan, np.inf, -np.inf]), [1.5, None, None, None]),
         (np.array([[1, 2], [3, 4]]).T, [[1, 3], [2, 4]]),
         (np.arange(6)[::2], [0, 2, 4]),
+        (np.arange(3).view(Mapped), [0, 1, 2]),
+        (np.array([0.5, np.nan]).view(Mapped), [0.5, None]),
+        (np.array(3), 3),
         (np.array([2**63 - 1, -(2**63)]), [2**63 - 1, -(2**63)]),
         (np.array(["a", 1, None, True], dtype=object), ["a", 1, None, True]),
         (np.array(["a", "b"]), ["a", "b"]),

@@ -1,0 +1,308 @@
+"""Training over HTTP: what is accepted, what is refused and where, and what a record has."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+    from tests.api.conftest import Expect
+    from tests.conftest import MakeApp
+
+Columns = dict[str, list[Any]]
+
+
+def request_of(columns: Columns, target: str = "play", **more: object) -> dict[str, Any]:
+    """The body of a request."""
+    return {"data": {"columns": columns}, "target": target, **more}
+
+
+def train(client: FlaskClient, columns: Columns, target: str = "play", **more: object) -> dict[str, Any]:
+    """The record of a new model."""
+    response = client.post("/train", json=request_of(columns, target, **more))
+    assert response.status_code == 201, response.json
+    record: dict[str, Any] = response.json
+    return record
+
+
+def without(record: dict[str, Any], *more: str) -> dict[str, Any]:
+    """A record without what differs between two trainings on the same data."""
+    training = {key: value for key, value in record["training"].items() if key != "seconds"}
+    gone = {"id", "created", "version", "name", "links", *more}
+    return {key: value for key, value in record.items() if key not in gone} | {"training": training}
+
+
+def test_record(client: FlaskClient, tennis: Columns) -> None:
+    """A new model is a 201 with its URL and its record, every part of the contract in it."""
+    body = request_of(tennis, name="golf", description="Quinlan's", tags={"team": "risk"}, parameters={"max_depth": 2})
+    response = client.post("/train", json=body)
+    record = response.json
+    assert response.status_code == 201
+    assert response.headers["Location"] == f"/models/{record['id']}" == record["links"]["self"]
+    assert (record["name"], record["version"], record["algorithm"], record["retention"]) == ("golf", 1, "cart", "data")
+    assert (record["description"], record["tags"], record["warnings"]) == ("Quinlan's", {"team": "risk"}, [])
+    assert (record["parameters"]["criterion"], record["parameters"]["max_depth"]) == ("gini", 2)
+    assert record["schema"]["features"] == [
+        {"name": "outlook", "kind": "nominal", "categories": ["overcast", "rain", "sunny"]},
+        {"name": "temperature", "kind": "numeric"},
+        {"name": "windy", "kind": "boolean", "categories": [False, True]},
+    ]
+    target = record["schema"]["target"]
+    assert (target["name"], target["kind"], target["classes"]) == ("play", "nominal", ["no", "yes"])
+    assert (record["training"]["rows"], record["training"]["columns"]) == (14, 3)
+    assert len(record["training"]["data_sha256"]) == 64
+    assert record["training"]["seconds"] >= 0
+    assert record["tree"]["nodes"] == 2 * record["tree"]["leaves"] - 1
+    assert record["created"].endswith("Z")
+    for link in record["links"].values():
+        assert client.options(link).status_code == 200
+
+
+def test_forms_train_the_same_model(client: FlaskClient, tennis: Columns) -> None:
+    """Columns, records with keys in any order, and rows give the same model of the same data (S18)."""
+    rows = [list(row) for row in zip(*tennis.values(), strict=True)]
+    records = [dict(zip(tennis, row, strict=True)) for row in rows]
+    source = random.Random(0)  # noqa: S311 - an order, not a secret
+    shuffled = [records[0], *(dict(source.sample(list(record.items()), len(record))) for record in records[1:])]
+    told = [
+        without(client.post("/train", json={"data": data, "target": "play"}).json)
+        for data in (
+            {"columns": tennis},
+            {"records": records},
+            {"records": shuffled},
+            {"header": [*tennis], "rows": rows},
+        )
+    ]
+    assert all(record == told[0] for record in told)
+
+
+def test_slash_at_the_end(client: FlaskClient, tennis: Columns) -> None:
+    """POST /train/ is POST /train: no redirect, which would lose the body (S14)."""
+    assert client.post("/train/", json=request_of(tennis)).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [[0, 1], [2**53, 2**53 + 1], [2**63 - 1, -(2**63)], [1.5, 2.5], [True, False], ["1", "0"], ["é", "\u2603"]],
+)
+def test_labels_keep_their_type(client: FlaskClient, classes: list[Any]) -> None:
+    """Class labels come back as the JSON that they were, integers exact at any size (S4)."""
+    columns = {"x": [1, 2, 3, 4], "y": [classes[0], classes[0], classes[1], classes[1]]}
+    record = train(client, columns, "y", task="classification")
+    assert record["schema"]["target"]["classes"] == sorted(classes)
+    answer = client.post(f"/models/{record['id']}/predict", json={"data": {"columns": {"x": [4, 1]}}}).json
+    assert repr(answer["predictions"]) == repr([classes[1], classes[0]])
+    assert repr(answer["classes"]) == repr(sorted(classes))
+
+
+def test_labels_of_mixed_types_stay_apart(client: FlaskClient) -> None:
+    """Declared nominal, 1, true and "1" are three classes."""
+    columns = {"x": [1, 2, 3], "y": [True, 1, "1"]}
+    record = train(client, columns, "y", schema={"y": "nominal"})
+    assert repr(record["schema"]["target"]["classes"]) == repr([True, 1, "1"])
+    answer = client.post(f"/models/{record['id']}/predict", json={"data": {"columns": {"x": [3, 2, 1]}}}).json
+    assert repr(answer["predictions"]) == repr(["1", 1, True])
+
+
+def test_declared_kinds(client: FlaskClient) -> None:
+    """The schema makes a numeric column nominal and gives an ordinal one its order."""
+    columns = {"size": ["L", "S", "M", None], "code": [2, 1, 1, 2], "y": ["a", "b", "b", "a"]}
+    schema = {"size": {"kind": "ordinal", "categories": ["S", "M", "L"]}, "code": "nominal"}
+    assert train(client, columns, "y", schema=schema)["schema"]["features"] == [
+        {"name": "size", "kind": "ordinal", "categories": ["S", "M", "L"]},
+        {"name": "code", "kind": "nominal", "categories": [1, 2]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "leaf_only"),
+    [
+        ({"x": [1, 2], "y": ["a", "a"]}, {}, True),
+        ({"x": [1], "y": ["a"]}, {}, True),
+        ({"y": ["a", "b"]}, {}, True),
+        ({"x": [1, 2], "y": ["a", "b"]}, {"features": []}, True),
+        ({"x": [3, 3], "y": ["a", "b"]}, {}, True),
+        ({"x": [None, None], "y": ["a", "b"]}, {}, True),
+        ({"x": [1, 2], "y": [0.5, 0.5]}, {}, True),
+        ({"x": [1, 2], "y": [0.5, 1.5]}, {}, False),
+    ],
+)
+def test_one_leaf_models(client: FlaskClient, columns: Columns, more: dict[str, Any], leaf_only: bool) -> None:
+    """A constant target, one row and no usable feature give one leaf that predicts, and a warning (S11)."""
+    record = train(client, columns, "y", **more)
+    assert (record["tree"]["nodes"] == 1) is leaf_only
+    assert bool(record["warnings"]) is leaf_only
+    rows = {"columns": {name: cells for name, cells in columns.items() if name != "y"} or {"y": ["a"]}}
+    answer = client.post(f"/models/{record['id']}/predict", json={"data": rows})
+    assert answer.status_code == 200
+    assert None not in answer.json["predictions"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"columns": {"x": [], "y": []}}, {"columns": {}}, {"records": []}, {"records": [{}, {}]},
+     {"header": ["x", "y"], "rows": []}, {"header": [], "rows": []}],
+)  # fmt: skip
+def test_no_rows(client: FlaskClient, places_of: Expect, data: dict[str, Any]) -> None:
+    """Data without a row or a column is a 422 in every form (S11)."""
+    assert set(places_of(client.post("/train", json={"data": data, "target": "y"}), 422)) == {"/data"}
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ({}, "/data"),
+        ({"data": {}}, "/data"),
+        ({"data": []}, "/data"),
+        ({"target": None}, "/target"),
+        ({"target": 1}, "/target"),
+        ({"target": "none"}, "/target"),
+        ({"features": "x"}, "/features"),
+        ({"features": ["x", 1]}, "/features/1"),
+        ({"features": ["x", "none"]}, "/features/1"),
+        ({"features": ["x", "y"]}, "/features/1"),
+        ({"features": ["x", "x"]}, "/features/1"),
+        ({"weight": "none"}, "/weight"),
+        ({"weight": "y"}, "/weight"),
+        ({"schema": []}, "/schema"),
+        ({"schema": {"x": "numeral"}}, "/schema/x"),
+        ({"schema": {"none": "numeric"}}, "/schema/none"),
+        ({"schema": {"x": {"kind": "ordinal"}}}, "/schema/x"),
+        ({"schema": {"x": {"kind": "ordinal", "categories": [1]}}}, "/data/columns/x/1"),
+        ({"schema": {"x": "boolean"}}, "/data/columns/x/0"),
+        ({"task": "clustering"}, "/task"),
+        ({"task": "regression"}, "/target"),
+        ({"algorithm": "c5"}, "/algorithm"),
+        ({"parameters": []}, "/parameters"),
+        ({"parameters": {"depth": 3}}, "/parameters/depth"),
+        ({"parameters": {"max_depth": -1}}, "/parameters/max_depth"),
+        ({"parameters": {"max_depth": 1.5}}, "/parameters/max_depth"),
+        ({"parameters": {"max_depth": True}}, "/parameters/max_depth"),
+        ({"parameters": {"max_depth": "3"}}, "/parameters/max_depth"),
+        ({"parameters": {"criterion": "magic"}}, "/parameters/criterion"),
+        ({"positive_class": ["a"]}, "/positive_class"),
+        ({"positive_class": "c"}, "/positive_class"),
+        ({"missing_target": "ignore"}, "/missing_target"),
+        ({"description": 1}, "/description"),
+        ({"tags": ["a"]}, "/tags"),
+        ({"tags": {"a": 1}}, "/tags/a"),
+        ({"tags": {"a\0": "b"}}, "/tags/a\0"),
+        ({"retain": "all"}, "/retain"),
+        ({"retrain": "data"}, "/retrain"),
+    ],
+)
+def test_faults(client: FlaskClient, places_of: Expect, body: dict[str, Any], place: str) -> None:
+    """Each part of a request that is wrong is a 422 that points at it, and nothing is stored."""
+    fine = request_of({"x": [1, 2], "y": ["a", "b"]}, "y")
+    faults = places_of(client.post("/train", json={**fine, **body} if body else {}), 422)
+    assert place in faults
+    assert client.get("/models").json["models"] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a/b", "../a", "..", ".", "%6f", "a%2fb", "a ", " a", "a\0", "a\n", "", "A", "é", "a@1", "-a", "_a", "x" * 129,
+     "x" * 300, "0" * 32, "0123456789abcdef0123456789abcdef"],
+)  # fmt: skip
+def test_bad_names(client: FlaskClient, places_of: Expect, tennis: Columns, name: str) -> None:
+    """A name with a slash, an escape, dots alone, spaces, NUL, too long, or of an id's form is refused (S8)."""
+    assert set(places_of(client.post("/train", json=request_of(tennis, name=name)), 422)) == {"/name"}
+
+
+@pytest.mark.parametrize("name", ["a", "0", "a..b", "a.b-c_d", "x" * 128, "0" * 31])
+def test_good_names(client: FlaskClient, tennis: Columns, name: str) -> None:
+    """Other names are kept, and versions count up from 1."""
+    assert [train(client, tennis, name=name)["version"] for _ in range(2)] == [1, 2]
+    assert client.get(f"/models/{name}@2").json["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "says"),
+    [
+        ({"columns": {"x": [1, 2, "abc", 4], "y": ["a"] * 4}}, "/data/columns/x/2", '"abc"'),
+        ({"columns": {"x": [True, None, "abc"], "y": ["a"] * 3}}, "/data/columns/x/2", "row 2"),
+        ({"columns": {"x": [1, 2], "y": ["a"]}}, "/data/columns/y", "'y' has 1 rows"),
+        ({"records": [{"x": 1, "y": "a"}, {"x": "b", "y": "a"}]}, "/data/records/1/x", "row 1"),
+        ({"records": [{"x": 1, "y": "a"}, 3]}, "/data/records/1", "object"),
+        ({"header": ["x", "y", "x"], "rows": [[1, "a", 2]]}, "/data/header/2", "'x' is named twice"),
+        ({"header": ["x", "y"], "rows": [[1, "a"], [1]]}, "/data/rows/1", "Row 1 has 1 cells"),
+        ({"header": ["x", "y"], "rows": [1, "a"]}, "/data/rows/0", "list"),
+        ({"rows": [[1, "a"]]}, "/data", "header"),
+        ({"columns": {"x": [{"a": 1}], "y": ["a"]}}, "/data/columns/x/0", "an object"),
+    ],
+)
+def test_faults_of_data(client: FlaskClient, places_of: Expect, data: dict[str, Any], place: str, says: str) -> None:
+    """Mixed, ragged, doubled and misshapen data are a 422 that names the place; then it serves on (S7, S12, S13)."""
+    faults = places_of(client.post("/train", json={"data": data, "target": "y"}), 422)
+    assert says in faults[place]
+    assert client.get("/health/ready").status_code == 200
+
+
+def test_repeated_keys(client: FlaskClient, places_of: Expect) -> None:
+    """A column, a cell or a field that is named twice in the JSON is a 422 (S12)."""
+    for body, place in (
+        ('{"data": {"columns": {"x": [1], "y": ["a"], "x": [2]}}, "target": "y"}', "/data/columns/x"),
+        ('{"data": {"records": [{"x": 1, "y": "a:b", "x": 2}]}, "target": "y"}', "/data/records/0/x"),
+        ('{"data": {"columns": {"x": [1], "y": ["a"]}}, "target": "x", "target": "y"}', "/target"),
+    ):
+        assert set(places_of(client.post("/train", data=body, content_type="application/json"), 422)) == {place}
+
+
+def test_learner_points_at_posted_cells(client: FlaskClient, places_of: Expect) -> None:
+    """A fault that only the learner sees points at the cell in the form that was posted."""
+    for data, place in (
+        ({"columns": {"x": [1, 2], "y": ["a", None]}}, "/data/columns/y/1"),
+        ({"records": [{"x": 1, "y": "a"}, {"x": 2}]}, "/data/records/1/y"),
+        ({"header": ["x", "y"], "rows": [[1, "a"], [2, None]]}, "/data/rows/1/1"),
+    ):
+        assert set(places_of(client.post("/train", json={"data": data, "target": "y"}), 422)) == {place}
+
+
+def test_missing_target_can_be_dropped(client: FlaskClient) -> None:
+    """Rows without a target are left out when the request says so."""
+    columns = {"x": [1, 2, 3], "y": ["a", None, "b"]}
+    assert train(client, columns, "y", missing_target="drop")["training"]["rows"] == 2
+
+
+def test_null_counts_as_absent(client: FlaskClient, tennis: Columns) -> None:
+    """Clients that write their optional fields as null get what absence gives."""
+    absent = dict.fromkeys(
+        [
+            "features",
+            "weight",
+            "schema",
+            "task",
+            "algorithm",
+            "parameters",
+            "positive_class",
+            "missing_target",
+            "name",
+            "retain",
+        ]
+    )
+    assert without(train(client, tennis, **absent)) == without(train(client, tennis))
+
+
+def test_limits(make_app: MakeApp, places_of: Expect) -> None:
+    """Rows, columns, classes and depth over the settings are refused with the name of the setting or its value."""
+    client = make_app(max_rows=4, max_columns=3, max_classes=2, max_depth=5).test_client()
+    fine: Columns = {"x": [1, 2, 3, 4], "z": [1, 1, 2, 2], "y": ["a", "b", "a", "b"]}
+    train(client, fine, "y", parameters={"max_depth": 5})
+    for columns, more, place, says in (
+        ({name: [*cells, cells[0]] for name, cells in fine.items()}, {}, "/data/columns", "TREEWRIGHT_MAX_ROWS"),
+        ({**fine, "w": [1] * 4}, {}, "/data/columns", "TREEWRIGHT_MAX_COLUMNS"),
+        ({**fine, "y": ["a", "b", "c", "a"]}, {}, "/target", "TREEWRIGHT_MAX_CLASSES"),
+        (fine, {"parameters": {"max_depth": 6}}, "/parameters/max_depth", "5"),
+    ):
+        faults = places_of(client.post("/train", json=request_of(columns, "y", **more)), 422)
+        assert says in faults[place]
+
+
+def test_retention(client: FlaskClient, tennis: Columns) -> None:
+    """A model keeps for the audit what the request says."""
+    for retain in ("data", "summary", "none"):
+        assert train(client, tennis, retain=retain)["retention"] == retain
