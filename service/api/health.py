@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 from service.api.blueprint import Resource
 from service.api.errors import problem
 from service.api.json import answer
+from service.api.rehearsal import rehearse
 from service.api.state import store
 from service.core.errors import Fault
 
@@ -32,8 +33,13 @@ def get_liveness() -> Response:
 @blueprint.response(200, HealthSchema)
 @blueprint.problems(503)
 def get_readiness() -> Response:
-    """Tell whether requests can be served; the problem lists what is in the way."""
+    """Tell whether requests can be served; the problem lists what is in the way.
+
+    A process has to predict known rows rightly before it is ready.
+    """
     faults = [Fault("", message) for message in store().check()]
+    if not rehearse():
+        faults.append(Fault("", "a prediction of which the answer is known came out wrong"))
     if faults:
         return problem("urn:treewright:not-ready", "Not ready", 503, "The service cannot work now.", faults)
     return answer({"status": "ready"})

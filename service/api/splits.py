@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service import auditing
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PageLimit, choice, text
+from service.api.fields import CELL, COUNTS, SCALAR, Anything, Envelope, PageLimit, choice, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
 from service.api.state import settings, store
@@ -18,25 +18,33 @@ blueprint = Resource("splits", __name__, description="The audit of a model's spl
 
 _TYPES = ("threshold", "subset", "multiway", "missing", "constant")
 
+_EDGE = {"type": ["number", "string"]}  # a string is an infinity, which JSON cannot write as a number
 SPLIT: dict[str, Any] = {
     "type": "object",
     "required": ["type"],
     "properties": {
         "type": {"type": "string", "enum": list(_TYPES)},
-        "threshold": {"type": ["number", "null"], "description": "Values up to it go to the first branch"},
-        "below": {"type": ["number", "null"], "description": "The largest training value that goes there"},
-        "above": {"type": ["number", "null"], "description": "The smallest that does not"},
-        "categories": {"type": "array", "items": {"type": "array", "items": SCALAR}, "description": "By branch"},
-        "missing": {"description": "Where rows without a value go"},
+        "threshold": {**_EDGE, "description": "Values up to it go to the first branch"},
+        "below": {**_EDGE, "description": "The largest training value that goes there"},
+        "above": {**_EDGE, "description": "The smallest that does not"},
+        "categories": {
+            "type": "array",
+            "items": {"type": "array", "items": CELL},
+            "description": "Those of each branch; null stands for missing, where that is a category",
+        },
+        "missing": {
+            "type": ["string", "integer"],
+            "description": "Where rows without a value go: `left`, `right`, or the index of a branch",
+        },
     },
 }
 _MEASURED = {
     "n": {"type": "integer", "description": "Rows"},
     "weight": {"type": "number"},
     "counts": {**COUNTS, "description": "The weight of each class; classification only"},
-    "mean": {"type": ["number", "null"], "description": "Regression only"},
-    "variance": {"type": ["number", "null"], "description": "Regression only"},
-    "impurity": {"type": ["number", "null"]},
+    "mean": {"type": "number", "description": "Regression only"},
+    "variance": {"type": "number", "description": "Regression only"},
+    "impurity": {"type": "number"},
 }
 _BRANCH = {
     "type": "object",
@@ -66,13 +74,15 @@ class SplitsQuery(Envelope):
 
 
 class AuditedNodeSchema(Schema):
-    """A node of which splits are listed; a regression node has mean and variance instead of counts."""
+    """A node of which splits are listed."""
 
     node = fields.Integer(required=True)
     depth = fields.Integer(required=True)
     n = fields.Integer(required=True, metadata={"description": "Rows"})
     weight = fields.Float(required=True)
-    counts = Anything({**COUNTS, "description": "The weight of each class"})
+    counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
+    mean = fields.Float(metadata={"description": "Regression only"})
+    variance = fields.Float(metadata={"description": "Regression only"})
     impurity = fields.Float(required=True)
     leaf = fields.Boolean(required=True)
     reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})
@@ -121,6 +131,7 @@ class SplitsPageSchema(Schema):
     )
     nodes = fields.List(fields.Nested(AuditedNodeSchema), required=True)
     splits = fields.List(fields.Nested(SplitSchema), required=True)
+    warnings = fields.List(fields.String(), required=True)
 
 
 @blueprint.route("/models/<reference>/splits", methods=["GET"], parameters=[REFERENCE])

@@ -17,16 +17,23 @@ blueprint = Resource("tree", __name__, description="The tree of a model")
 
 
 class NodeSchema(Schema):
-    """A node of the tree; a regression node has mean and variance instead of counts."""
+    """A node of the tree."""
 
     node = fields.Integer(required=True, metadata={"description": "Its number, breadth first; the root is 0"})
     parent = fields.Integer(required=True, allow_none=True)
     depth = fields.Integer(required=True)
-    feature = fields.String(allow_none=True)
+    feature = fields.String(required=True, allow_none=True)
     split = Anything({"anyOf": [SPLIT, {"type": "null"}]}, required=True)
     children = fields.List(fields.Integer(), required=True)
-    counts = Anything({**COUNTS, "description": "The weight of each class"})
+    n = fields.Integer(required=True, metadata={"description": "Rows"})
+    weight = fields.Float(required=True)
+    counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
+    mean = fields.Float(metadata={"description": "Regression only"})
+    variance = fields.Float(metadata={"description": "Regression only"})
     impurity = fields.Float(required=True)
+    score = fields.Float(
+        required=True, allow_none=True, metadata={"description": "Of its split, by the model's criterion"}
+    )
     prediction = Anything({**SCALAR, "description": "What a row that ends here is predicted"}, required=True)
     leaf = fields.Boolean(required=True)
     reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})

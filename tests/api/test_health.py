@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+import pytest
+
+from service.api import rehearsal
 from service.store.models import ModelStore
 
 if TYPE_CHECKING:
-    import pytest
     from flask.testing import FlaskClient
 
     from tests.api.conftest import Expect
@@ -27,3 +29,21 @@ def test_not_ready(client: FlaskClient, problem_of: Expect, monkeypatch: pytest.
     assert body["errors"] == [{"place": "", "message": "the database does not answer"}]
     assert "Retry-After" in response.headers
     assert client.get("/health/live").status_code == 200
+
+
+def fail(*_: object) -> NoReturn:
+    """Stands for a learner that is broken."""
+    raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(("name", "broken"), [("learn", fail), ("_ANSWERS", ["y"] * 4)])
+def test_ready_after_a_known_prediction(
+    client: FlaskClient, problem_of: Expect, monkeypatch: pytest.MonkeyPatch, name: str, broken: object
+) -> None:
+    """A process that cannot learn and predict known rows, or gets them wrong, is not ready and says no more (S17)."""
+    rehearsal.rehearse.cache_clear()
+    monkeypatch.setattr(rehearsal, name, broken)
+    response = client.get("/health/ready")
+    rehearsal.rehearse.cache_clear()
+    assert "known came out wrong" in problem_of(response, 503)["errors"][0]["message"]
+    assert "secret" not in response.get_data(as_text=True)
