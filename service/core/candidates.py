@@ -242,7 +242,7 @@ def weigh_missing(totals: Totals, tally: Tally, block: Block) -> Candidates:
 
 
 def weigh_constants(known: Slots, totals: Totals, tally: Tally, block: Block) -> Candidates:
-    """A segment whose rows all have one value, or none: one branch holds everything; listed and never taken."""
+    """A segment whose rows all have one value, or none: the second branch is empty; listed and never taken."""
     occupied = np.bincount(known.segment, minlength=len(block.node)) + (totals.missing_rows > 0)
     segment = np.flatnonzero(occupied == 1).astype(np.int64)
     sums = [k[:, segment] + m[:, segment] for k, m in zip(totals.known, totals.missing, strict=True)]
@@ -251,6 +251,6 @@ def weigh_constants(known: Slots, totals: Totals, tally: Tally, block: Block) ->
         segment,
         np.zeros(len(segment), np.int64),
         np.full(len(segment), NO_ROUTE),
-        (totals.known_rows + totals.missing_rows)[segment][None],
-        tally.combine(sums, block.node[segment])[:, None],
+        np.stack([rows := (totals.known_rows + totals.missing_rows)[segment], np.zeros_like(rows)]),
+        np.stack([stats := tally.combine(sums, block.node[segment]), np.zeros_like(stats)], axis=1),
     )

@@ -98,10 +98,9 @@ VARIANCE = Family(variance, weigh_numbers)
 
 
 def _only_binary(score: Floats, branches: Floats) -> Floats:
-    """``score`` where the first two branches hold everything, NaN elsewhere."""
-    if branches.shape[1] == 2:
-        return score
-    return np.where(branches[:, 2:].sum((0, 1)) == 0, score, np.nan)
+    """``score`` where the first two branches hold something and no other does, NaN elsewhere."""
+    occupied = branches.sum(0) > 0
+    return np.where(occupied[:2].all(0) & ~occupied[2:].any(0), score, np.nan)
 
 
 def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
@@ -114,13 +113,13 @@ def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
 
 
 def goodness(branches: Floats) -> Floats:
-    """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2, "phi"); NaN beyond two branches."""
+    """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2, "phi"); NaN unless there are two branches."""
     product, distance = _class_distance(branches)
     return _only_binary(2.0 * product * distance, branches)
 
 
 def twoing(branches: Floats) -> Floats:
-    """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3); NaN beyond two branches."""
+    """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3); NaN unless there are two branches."""
     product, distance = _class_distance(branches)
     return _only_binary(product / 4.0 * distance * distance, branches)
 
@@ -135,13 +134,13 @@ def _confusion(branches: Floats, positive: int) -> tuple[Floats, Floats, Floats]
 
 
 def positive_correctness(branches: Floats, positive: int) -> Floats:
-    """TP - FP; NaN beyond two branches."""
+    """TP - FP; NaN unless there are two branches."""
     true_positive, false_positive, _ = _confusion(branches, positive)
     return _only_binary(true_positive - false_positive, branches)
 
 
 def true_positive_rate(branches: Floats, positive: int) -> Floats:
-    """TP / (TP + FN); NaN beyond two branches or without positives."""
+    """TP / (TP + FN); NaN without two branches or positives."""
     true_positive, _, total = _confusion(branches, positive)
     return _only_binary(_divide(true_positive, total, np.nan), branches)
 

@@ -57,8 +57,9 @@ class Open:
     depth: Ints
 
 
-def grow(learner: Learner, target: Target, rows: int, progress: Progress | None = None) -> Growth:
-    """Grow a tree over ``rows`` rows of the learner's features; the root is node 0."""
+def grow(learner: Learner, target: Target, progress: Progress | None = None) -> Growth:
+    """Grow a tree over the rows of ``target``; the root is node 0."""
+    rows = target.rows
     growth = Growth(np.zeros(rows, np.int64))
     entries = Entries(np.arange(rows), np.zeros(rows, np.int64), 1, target.weight)
     # a feature's first use is never its second: nothing is used up at the root

@@ -93,7 +93,7 @@ def narrow_bounds(bounds: Floats, value: Floats, direction: Ints, branch: Ints) 
     bounds = bounds.copy()
     sibling = np.arange(len(value)) + np.where(branch == 0, 1, -1)
     middle = (value + value[np.clip(sibling, 0, len(value) - 1)]) / 2
-    ruled = (direction != 0) & (branch < 2)  # noqa: PLR2004 - a third branch holds missing values
+    ruled = (direction != 0) & (branch < 2)
     upper = ruled & ((direction > 0) == (branch == 0))
     bounds[1, upper] = middle[upper]
     bounds[0, ruled & ~upper] = middle[ruled & ~upper]

@@ -45,12 +45,18 @@ def learn(
     """
     features = encode(columns, parameters.numeric == "ordinal")
     _check_features(features, parameters)
-    objective, shown = build_objective(target, parameters, positive)
-    learner = Learner(features, objective, parameters, _find_directions(features, target, parameters))
-    rows = len(features[0].codes)
-    growth = grow(learner, target, rows, progress)
+    learner, shown = build_learner(features, target, parameters, positive)
+    growth = grow(learner, target, progress)
     tree, leaf = build_tree(learner, target, growth, shown, parameters.loss)
     return Learnt(tree, learner, leaf)
+
+
+def build_learner(
+    features: tuple[CodedFeature, ...], target: Target, parameters: Parameters, positive: Label | None
+) -> tuple[Learner, Floats | None]:
+    """The learner, and (class,) the factors that probabilities see (None: all 1)."""
+    objective, shown = build_objective(target, parameters, positive)
+    return Learner(features, objective, parameters, _find_directions(features, target, parameters)), shown
 
 
 def _check_features(features: Sequence[CodedFeature], parameters: Parameters) -> None:
@@ -102,7 +108,7 @@ def _find_positive(target: Target, positive: Label | None, needed: bool, criteri
             raise UnsuitableTask(Fault("/positive_class", f'the criterion "{criterion}" needs a positive class'))
         return None
     matches = [i for i, label in enumerate(target.classes) if label == positive and type(label) is type(positive)]
-    if len(target.classes) != 2 or not matches:  # noqa: PLR2004 - two classes is the definition
+    if len(target.classes) != 2 or not matches:
         raise UnsuitableTask(
             Fault("/positive_class", f"must be one of two classes; the classes are {list(target.classes)}")
         )
@@ -144,7 +150,7 @@ def _find_directions(features: Sequence[CodedFeature], target: Target, parameter
     if not parameters.monotonic:
         return None
     place = pointer("parameters", "monotonic")
-    if target.is_classification and len(target.classes) != 2:  # noqa: PLR2004 - a share of the second of two
+    if target.is_classification and len(target.classes) != 2:
         raise UnsuitableTask(Fault(place, "monotonic features need two classes, or regression"))
     if parameters.empty_branches:
         raise InvalidParameters(Fault(place, 'monotonic features and "empty_branches" exclude each other'))

@@ -85,3 +85,8 @@ class Target:
     def is_classification(self) -> bool:
         """True where the target is a class."""
         return self.codes is not None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.codes) if self.codes is not None else 0 if self.values is None else len(self.values)

@@ -1,8 +1,8 @@
 """Candidates -> the best split of each node.
 
-    nominate   the best of each (node, feature)
-    choose     the best feature of each node
-    resolve    weigh the chosen features once more, and take the winners apart into splits
+nominate   the best of each (node, feature)
+choose     the best feature of each node
+resolve    weigh the chosen features once more, and take the winners apart into splits
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class Splits:
 def search(learner: Learner, batch: Batch) -> Splits:
     """The split that an exhaustive search takes in each node, ties broken by (feature order, candidate order)."""
     nodes, features = batch.entries.nodes, len(learner.features)
+    if features == 0:
+        return _no_splits(nodes)
     nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0)))
     for run in list_blocks(learner, len(batch.entries.row)):
         block, tables = weigh_block(learner, batch, run)

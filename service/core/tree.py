@@ -20,7 +20,7 @@ from service.core.criteria import Floats
 from service.core.schema import Column, Feature, Label
 from service.core.statistics import Ints
 
-TREE_FORMAT = 1
+TREE_LAYOUT = 1
 """Raised when the arrays change their meaning; see docs/architecture.md."""
 
 
@@ -86,14 +86,15 @@ class Tree:
         """A plain dict of arrays, lists, strings and numbers, to be stored."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["features"] = [[f.name, f.kind, list(f.categories), f.integer] for f in self.features]
-        return plain | {"classes": list(self.classes), "format": TREE_FORMAT}
+        return plain | {"classes": list(self.classes), "layout": TREE_LAYOUT}
 
     @classmethod
     def from_arrays(cls, plain: Mapping[str, Any]) -> Tree:
         """The tree that `as_arrays` described."""
-        known = {f.name: plain[f.name] for f in fields(cls)}
-        known["features"] = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
-        return cls(**known | {"classes": tuple(plain["classes"])})
+        # np.asarray looks through memory maps, whose own indexing is slow
+        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in ("features", "classes")}
+        features = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
+        return cls(**known, features=features, classes=tuple(plain["classes"]))
 
 
 @dataclass(frozen=True, slots=True)

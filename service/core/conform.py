@@ -1,0 +1,81 @@
+"""A posted table -> the columns that a model's features expect, with a warning for what training did not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from service.core.errors import Fault, InvalidData, pointer
+from service.core.schema import MISSING, UNSEEN, Column, Feature, Label, Table
+
+NAMED = 5
+"""A warning names so many of the unseen categories."""
+
+
+def conform(table: Table, features: Sequence[Feature], refuse_missing: bool = False) -> tuple[list[Column], list[str]]:
+    """The column of each feature, matched by name, and the warnings.
+
+    Raises InvalidData that names each missing column, each column of another kind and, with ``refuse_missing``, the
+    first row without a value.
+    """
+    posted = {column.name: column for column in table.columns}
+    faults = [
+        Fault(pointer("data", "columns", feature.name), f'the model needs the column "{feature.name}"')
+        for feature in features
+        if feature.name not in posted
+    ]
+    if faults:
+        raise InvalidData(faults)
+    columns = [_conform_column(posted[feature.name], feature) for feature in features]
+    if refuse_missing:
+        _refuse_missing(columns)
+    extras = [name for name in posted if name not in {feature.name for feature in features}]
+    warnings = [f"the model does not use these columns: {', '.join(extras)}"] if extras else []
+    warnings += [
+        warning for f, c in zip(features, columns, strict=True) if (warning := _warn_unseen(posted[f.name], c))
+    ]
+    return columns, warnings
+
+
+def _conform_column(column: Column, feature: Feature) -> Column:
+    if feature.kind != "numeric":
+        known = {_identify(label): code for code, label in enumerate(feature.categories)}
+        # one more cell than categories, so that a missing code (-1) picks the last
+        code = np.array([*(known.get(_identify(label), UNSEEN) for label in column.categories), MISSING], np.int32)
+        return Column(feature.name, feature.kind, code[column.values], feature.categories)
+    if column.values.dtype.kind == "i" and not feature.integer:
+        values = column.values.astype(np.float64)
+        values[column.is_missing()] = np.nan
+        return Column(feature.name, "numeric", values)
+    return column
+
+
+def _identify(label: Label) -> tuple[type, Label]:
+    """Labels are the same when they are so in JSON: 1 is 1.0, but neither true nor "1"."""
+    return (float if isinstance(label, int | float) and not isinstance(label, bool) else type(label)), label
+
+
+def _refuse_missing(columns: Sequence[Column]) -> None:
+    faults = []
+    for column in columns:
+        missing = column.is_missing()
+        if missing.any():
+            row = int(missing.argmax())
+            message = f'"{column.name}" has no value in row {row}, and the model refuses missing values'
+            faults.append(Fault(pointer("data", "columns", column.name, row), message))
+    if faults:
+        raise InvalidData(faults)
+
+
+def _warn_unseen(posted: Column, column: Column) -> str | None:
+    if column.kind == "numeric":
+        return None
+    unseen = column.values == UNSEEN
+    if not unseen.any():
+        return None
+    labels = [posted.categories[code] for code in np.unique(posted.values[unseen])[:NAMED]]
+    return (
+        f'"{column.name}" has categories that training did not see in {int(unseen.sum())} rows '
+        f"({', '.join(map(repr, labels))}): where the tree asks for it, such a row gets the answer of the node it is at"
+    )

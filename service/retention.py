@@ -1,0 +1,78 @@
+"""What a model keeps for the audit, as plain dicts of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+
+from service.core.audit import Audited
+from service.core.encoding import CodedFeature, smallest_unsigned
+from service.core.learn import Learnt, build_learner
+from service.core.parameters import Parameters
+from service.core.schema import Target
+from service.core.tree import Tree
+from service.errors import DamagedModel
+from service.store.records import ModelRecord
+
+DATA_FORMAT = 1
+
+
+def pack_data(learnt: Learnt, target: Target) -> dict[str, Any]:
+    """The coded training data, and the leaf of each row."""
+    leaf = learnt.leaf.astype(smallest_unsigned(learnt.tree.nodes))
+    return {
+        "layout": DATA_FORMAT,
+        "codes": [coded.codes for coded in learnt.learner.features],
+        "values": [coded.values for coded in learnt.learner.features],
+        "target": target.values if target.codes is None else target.codes,
+        "weight": target.weight,
+        "leaf": leaf,
+    }
+
+
+def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Audited:
+    """What the audit needs, from the record, the tree and the packed data."""
+    _check_format(record, data)
+    codes, values = data["codes"], data["values"]
+    features = tuple(
+        CodedFeature(feature, np.asarray(code), np.asarray(value))
+        for feature, code, value in zip(tree.features, codes, values, strict=True)
+    )
+    shown = record.body["schema"]["target"]
+    weight = None if data["weight"] is None else np.asarray(data["weight"])
+    if tree.classes:
+        target = Target(shown["name"], tree.classes, np.asarray(data["target"]), weight=weight)
+    else:
+        target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight)
+    parameters = Parameters(**record.body["parameters"])
+    learner = build_learner(features, target, parameters, shown.get("positive_class"))[0]
+    return Audited(learner, target, tree, np.asarray(data["leaf"]).astype(np.int64))
+
+
+def pack_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Heads and kept splits by node, as JSON text in one array: ``offset: (node + 1,)`` says where each begins."""
+    texts = [orjson.dumps(pair) for pair in zip(summary["heads"], summary["rows"], strict=True)]
+    return {
+        "layout": DATA_FORMAT,
+        **summary["names"],
+        "offset": np.cumsum([0, *map(len, texts)]),
+        "text": np.frombuffer(b"".join(texts), np.uint8),
+    }
+
+
+def unpack_summary(record: ModelRecord, data: Mapping[str, Any], node: int) -> tuple[dict[str, Any], list[Any]]:
+    """The head and the kept splits of one node."""
+    _check_format(record, data)
+    begin, end = data["offset"][node], data["offset"][node + 1]
+    head, rows = orjson.loads(data["text"][begin:end].tobytes())
+    return head, rows
+
+
+def _check_format(record: ModelRecord, data: Mapping[str, Any]) -> None:
+    if data.get("layout") != DATA_FORMAT:
+        raise DamagedModel(
+            f"the data of model {record.id} have format {data.get('format')!r}; this release reads {DATA_FORMAT}"
+        )
