@@ -117,5 +117,7 @@ def way(split: Mapping[str, Any], value: object) -> int:
 
 
 def missing_way(split: Mapping[str, Any]) -> int:
-    """The branch of the missing at a split that saw some in training."""
-    return {"left": 0, "right": 1}[split["missing"]]
+    """The branch of the missing at a split that saw some in training: named, numbered, or where null stands."""
+    if "missing" in split:
+        return {"left": 0, "right": 1, "branch": 2}.get(split["missing"], split["missing"])
+    return next(place for place, categories in enumerate(split["categories"]) if None in categories)
