@@ -12,6 +12,7 @@ import click
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
+from service.app import create_app
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
 from service.telemetry import configure_logging
@@ -72,8 +73,6 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     def load(self) -> Flask:
         """The application; each worker makes its own after the fork, since database connections must not cross it."""
-        from service.app import create_app  # noqa: PLC0415 - and imports it there, so that SIGHUP takes up new code
-
         return create_app(self.settings)
 
     def greet(self, worker: Any) -> None:  # noqa: ANN401 - gunicorn has no types

@@ -95,12 +95,12 @@ def test_a_kill_while_a_tree_grows_leaves_nothing(serve: Serve) -> None:
     assert server.client.post("/train", train_tennis()).body["version"] == 2
 
 
-@pytest.mark.parametrize("delay", [0, 0.001, 0.003, 0.01, 0.03, 0.1])
+@pytest.mark.parametrize("delay", [0, 0.003, 0.01, 0.02, 0.05])
 def test_a_kill_while_files_are_written_leaves_a_whole_model_or_none(serve: Serve, delay: float) -> None:
     """SIGKILL soon after the first file appears: what the next start lists predicts, and nothing else lies there."""
     server = serve()
     kept = server.client.post("/train", train_tennis()).body["id"]
-    thread = begin_training(server, train_numbers(20_000, max_depth=3))
+    thread = begin_training(server, train_numbers(5_000, max_depth=3))
     deadline = time.monotonic() + 60
     while len(stored_folders(server.models)) == 1:
         assert time.monotonic() < deadline, "no file was written"
