@@ -72,7 +72,7 @@ def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:
         return {"type": "missing"}
     if form == Form.THRESHOLD and feature.kind == "numeric":
         whole, beside = tree.beside_whole[:, node], tree.beside[:, node]
-        shown = {
+        shown: dict[str, Any] = {
             "type": "threshold",
             "threshold": show_threshold(feature, float(tree.threshold[node]), int(tree.whole[node])),
             "below": int(whole[0]) if feature.integer else show_number(float(beside[0])),
@@ -163,8 +163,8 @@ def show_candidate_split(learner: Learner, listing: Listing, index: int) -> dict
         lower, upper = table.lower[[place]], table.upper[[place]]
         if feature.kind != "numeric":
             cut = int(lower[0]) + 1
-            groups = [list(feature.categories[:cut]), list(feature.categories[cut:])]
-            return {"type": "subset", "categories": groups} | _show_side(missing_to)
+            halves = [list(feature.categories[:cut]), list(feature.categories[cut:])]
+            return {"type": "subset", "categories": halves} | _show_side(missing_to)
         threshold, whole = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
         below, above = coded.values[lower].tolist()[0], coded.values[upper].tolist()[0]
         return {
@@ -192,8 +192,9 @@ def _group_categories(table: Candidates, place: int, feature: Feature) -> list[l
 
 
 def _show_branches(learner: Learner, listing: Listing, index: int) -> list[dict[str, Any]]:
-    """Both populations of each branch that has rows. Where missing values are learnt a direction or a branch they are
-    an outcome of the test, so all that is routed is known.
+    """Both populations of each branch that has rows.
+
+    Where missing values have a learnt direction or a branch they are an outcome of the test: all routed are known.
     """
     table, place = listing.tables[int(listing.table[index])], int(listing.place[index])
     stats, rows = table.branches[:, :, place], table.rows[:, place]

@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.auditing import summarize_splits
 from service.core.criteria import CRITERIA
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.evaluate import measure_fit
 from service.core.learn import Learnt, learn
 from service.core.parameters import Parameters, Task, resolve
 from service.core.schema import Column, Label, Table, Target
+from service.listing import summarize_splits
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
@@ -40,12 +40,12 @@ class TrainingRequest:
     weight: str | None = None
     task: Task | None = None
     algorithm: str = "cart"
-    parameters: Mapping[str, Any] = ()  # type: ignore[assignment] - an empty mapping, immutable
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     positive_class: Label | None = None
     missing_target: str = "refuse"
     name: str | None = None
     description: str = ""
-    tags: Mapping[str, str] = ()  # type: ignore[assignment]
+    tags: Mapping[str, str] = field(default_factory=dict)
     retain: Retention | None = None
 
 
@@ -160,7 +160,7 @@ def _find_usable_rows(request: TrainingRequest, target: Column, weight: Column |
         raise InvalidData(
             Fault(
                 pointer("data", "columns", target.name, row),
-                f'the target has no value in {int(missing.sum())} rows, the first is row {row}: fill them in, or say '
+                f"the target has no value in {int(missing.sum())} rows, the first is row {row}: fill them in, or say "
                 '"missing_target": "drop"',
             )
         )
@@ -187,9 +187,7 @@ def _check_weights(weight: Column) -> NDArray[np.float64]:
 def _take(column: Column, keep: NDArray[np.bool_]) -> Column:
     if keep.all():
         return column
-    return replace(
-        column, values=column.values[keep], missing=None if column.missing is None else column.missing[keep]
-    )
+    return replace(column, values=column.values[keep], missing=None if column.missing is None else column.missing[keep])
 
 
 def _build_target(task: Task, column: Column, weight: Column | None, settings: Settings) -> Target:

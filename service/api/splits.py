@@ -13,6 +13,7 @@ from service.api.fields import CELL, COUNTS, SCALAR, Anything, Envelope, PageLim
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
 from service.api.state import settings, store
+from service.listing import SplitQuery
 
 blueprint = Resource("splits", __name__, description="The audit of a model's splits")
 
@@ -149,9 +150,9 @@ def get_splits(query: dict[str, Any], reference: str) -> Response:
     return answer({"model": summarize_model(record), **page, "next": next_url(page["next"])})
 
 
-def read_query(query: dict[str, Any]) -> auditing.SplitQuery:
+def read_query(query: dict[str, Any]) -> SplitQuery:
     """The query of the use case."""
-    return auditing.SplitQuery(
+    return SplitQuery(
         node=query.get("node"),
         feature=query.get("feature"),
         type=query.get("type"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +55,7 @@ def build_tree(
     return tree, rank[growth.leaf]
 
 
-def _join(growth: Growth, name: str) -> NDArray[np.generic]:
+def _join(growth: Growth, name: str) -> NDArray[Any]:
     return np.concatenate([chunk[name] for chunk in growth.nodes], axis=-1)
 
 
@@ -65,7 +67,7 @@ def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
     done = 1
     by_depth = np.argsort(depth, kind="stable")
     edges = np.searchsorted(depth[by_depth], np.arange(1, int(depth.max()) + 2))
-    for begin, end in zip(edges[:-1], edges[1:], strict=True):
+    for begin, end in pairwise(edges.tolist()):
         level = by_depth[begin:end]
         rank[level[np.lexsort((branch[level], rank[parent[level]]))]] = np.arange(done, done + len(level))
         done += len(level)
@@ -73,7 +75,8 @@ def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
 
 
 def _find_means(stats: Floats, centre: Floats) -> Floats:
-    return np.divide(stats[1], stats[0], out=np.zeros_like(centre), where=stats[0] > 0) + centre
+    mean: Floats = np.divide(stats[1], stats[0], out=np.zeros_like(centre), where=stats[0] > 0)
+    return mean + centre
 
 
 def _predict(
@@ -92,9 +95,9 @@ def _predict(
     return np.ascontiguousarray(probability), tied.argmax(1).astype(np.float64)
 
 
-def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> dict[str, NDArray[np.generic]]:
+def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> dict[str, NDArray[Any]]:
     """The arrays of `Tree` that describe splits, by name."""
-    out: dict[str, NDArray[np.generic]] = {
+    out: dict[str, NDArray[Any]] = {
         "feature": np.full(nodes, -1),
         "form": np.zeros(nodes, np.int64),
         "first_child": np.zeros(nodes, np.int64),
@@ -117,7 +120,7 @@ def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> d
     return out | _write_categories(learner, out["feature"], out["form"], np.concatenate(categories, axis=1))
 
 
-def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) -> dict[str, NDArray[np.generic]]:
+def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) -> dict[str, NDArray[Any]]:
     nodes = len(feature)
     threshold, whole = np.full(nodes, np.nan), np.zeros(nodes, np.int64)
     beside, beside_whole = np.full((2, nodes), np.nan), np.zeros((2, nodes), np.int64)
@@ -127,7 +130,8 @@ def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) 
         if coded.feature.kind != "numeric":
             whole[at], beside_whole[:, at] = codes[0, at], codes[:, at]
             continue
-        threshold[at], whole[at] = place_thresholds(coded, codes[0, at], codes[1, at], learner.parameters.threshold_value)
+        lower, upper = codes[:, at]
+        threshold[at], whole[at] = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
         beside[:, at] = coded.values[codes[:, at]]
         if coded.feature.integer:
             beside_whole[:, at] = coded.values[codes[:, at]]
@@ -142,7 +146,7 @@ def place_thresholds(coded: CodedFeature, lower: Ints, upper: Ints, threshold_va
     return threshold, whole
 
 
-def _write_categories(learner: Learner, feature: Ints, form: Ints, category: Ints) -> dict[str, NDArray[np.generic]]:
+def _write_categories(learner: Learner, feature: Ints, form: Ints, category: Ints) -> dict[str, NDArray[Any]]:
     """``category: (3, pair)``: node, code, branch. A node's run has a cell for each category and one for missing."""
     nominal = (form == Form.SUBSET) | (form == Form.MULTIWAY)
     size = np.where(nominal, levels_of(learner, feature) + 1, 0)

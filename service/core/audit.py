@@ -87,7 +87,7 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
             parts.append((block.node[table.segment], block.feature[table.segment], reason, within))
             tables.append(table)
     size = [len(table.segment) for table in tables]
-    table = np.repeat(np.arange(len(tables)), size)
+    of_table = np.repeat(np.arange(len(tables)), size)
     place = np.concatenate([np.arange(n) for n in size] or [np.empty(0, np.int64)])
     position = np.concatenate([t.position for t in tables] or [np.empty(0, np.int64)])
     node, feature, reason, within = (
@@ -95,13 +95,15 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     )
     scores = _score_all(learner, tables)
     order = np.lexsort((position, feature, node))
-    table, place, node, feature = table[order], place[order], node[order], feature[order]
+    of_table, place, node, feature = of_table[order], place[order], node[order], feature[order]
     reason, within = reason[order], within[order].astype(np.float64)
     scores = {name: values[order] for name, values in scores.items()}
     key = _build_keys(learner, batch, node, feature, np.where(reason == 0, within, -np.inf), scores)
     rank = _rank(node, reason == 0, key)
     chosen = (rank == 1) & ~audited.tree.is_leaf[nodes][node]
-    return Listing(nodes, batch, tables, table, place, node, feature, reason, scores, key, rank, chosen)
+    return Listing(
+        nodes, batch, tables, of_table, place, node, feature, reason.astype(np.int64), scores, key, rank, chosen
+    )
 
 
 def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
@@ -146,9 +148,7 @@ def find_bounds(learner: Learner, tree: Tree) -> Floats:
         level = np.flatnonzero(tree.depth == depth)
         parent = tree.parent[level]
         direction = directions[tree.feature[parent]] * (tree.form[parent] == Form.THRESHOLD)
-        bounds[:, level] = narrow_bounds(
-            bounds[:, parent], value[level], direction, level - tree.first_child[parent]
-        )
+        bounds[:, level] = narrow_bounds(bounds[:, parent], value[level], direction, level - tree.first_child[parent])
     return bounds
 
 

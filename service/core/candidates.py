@@ -116,7 +116,7 @@ def count_slots(tally: Tally, segment: Ints, code: Ints, segments: int, width: i
     order = argsort_keys(flat, bound)
     ordered = flat[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
-    group = np.empty(flat.size, np.int64)
+    group: Ints = np.empty(flat.size, np.int64)
     group[order] = np.repeat(np.arange(len(first)), np.diff(first, append=flat.size))
     group = group.reshape(key.shape)
     sums = tally.sum(group, len(first))

@@ -23,7 +23,8 @@ def _divide(numerator: Floats, denominator: Floats, otherwise: float = 0.0) -> F
     """Elementwise quotient, ``otherwise`` where the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     out = np.full(numerator.shape, otherwise)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+    quotient: Floats = np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return quotient
 
 
 def gini(stats: Floats) -> Floats:
@@ -35,7 +36,8 @@ def gini(stats: Floats) -> Floats:
 def entropy(stats: Floats) -> Floats:
     """-sum p log2 p, in bits (Quinlan 1986, section 4); 0 where nothing weighs."""
     share = _divide(stats, stats.sum(0))
-    return -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(0) + 0.0
+    bits: Floats = -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(0)
+    return bits + 0.0  # no -0.0
 
 
 def variance(stats: Floats) -> Floats:
@@ -55,7 +57,7 @@ def weigh_classes(stats: Floats) -> Floats:
 
 def weigh_numbers(stats: Floats) -> Floats:
     """(...) the weight of each node or branch whose channels are weight, sum and sum of squares."""
-    return stats[0]
+    return np.asarray(stats[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class Family:
         """
         weight = self.weigh(branches)
         share = _divide(weight, weight.sum(0))
-        return self.impurity(branches.sum(1)) - (share * share * self.impurity(branches)).sum(0)
+        within: Floats = (share * share * self.impurity(branches)).sum(0)
+        return self.impurity(branches.sum(1)) - within
 
     def information_content(self, branches: Floats) -> Floats:
         """(...) -sum share log2 share over the branches (Quinlan 1986, "IV"; 1993, "split info")."""
@@ -113,13 +116,13 @@ def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
 
 
 def goodness(branches: Floats) -> Floats:
-    """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2, "phi"); NaN unless there are two branches."""
+    """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2: phi), NaN unless there are two."""
     product, distance = _class_distance(branches)
     return _only_binary(2.0 * product * distance, branches)
 
 
 def twoing(branches: Floats) -> Floats:
-    """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3); NaN unless there are two branches."""
+    """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3), NaN unless there are two."""
     product, distance = _class_distance(branches)
     return _only_binary(product / 4.0 * distance * distance, branches)
 

@@ -67,14 +67,15 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
     batch = make_batch(target, entries, used, bounds)
     ids = _record(growth, learner, batch, np.array([-1]), np.array([0]), np.array([0]))
-    front = Open(batch, ids, np.zeros(1, np.int64))
-    if learner.parameters.max_leaf_nodes is None:
-        while front is not None and len(front.ids):
-            front = _grow_level(growth, learner, target, front)
-            if progress is not None and front is not None:
-                progress(int(front.depth[0]), len(front.batch.entries.row))
-    else:
-        _grow_best_first(growth, learner, target, front, learner.parameters.max_leaf_nodes)
+    root = Open(batch, ids, np.zeros(1, np.int64))
+    if learner.parameters.max_leaf_nodes is not None:
+        _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
+        return growth
+    front: Open | None = root
+    while front is not None:
+        front = _grow_level(growth, learner, target, front)
+        if progress is not None and front is not None:
+            progress(int(front.depth[0]), len(front.batch.entries.row))
     return growth
 
 
@@ -255,7 +256,7 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, front: Op
         _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
         gain = splits.score - learner.objective.baseline(front.batch.stats)
         weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
-        for i in np.flatnonzero(splits.feature >= 0):
+        for i in np.flatnonzero(splits.feature >= 0).tolist():
             alone = _select(front, target, np.arange(len(front.ids)) == i)
             heapq.heappush(heap, (-float(gain[i] * weight[i]), int(front.ids[i]), alone, _pick(splits, i)))
 

@@ -81,7 +81,7 @@ def read_values(objective: Objective, stats: Floats, centre: Floats) -> Floats:
     """
     altered = objective.alter(stats)
     weight = objective.criterion.family.weigh(altered)
-    share = np.divide(altered[1], weight, out=np.zeros_like(weight), where=weight > 0)
+    share: Floats = np.divide(altered[1], weight, out=np.zeros_like(weight), where=weight > 0)
     return share + centre
 
 

@@ -84,12 +84,10 @@ def _check_features(features: Sequence[CodedFeature], parameters: Parameters) ->
         raise InvalidData(faults)
 
 
-def build_objective(
-    target: Target, parameters: Parameters, positive: Label | None
-) -> tuple[Objective, Floats | None]:
+def build_objective(target: Target, parameters: Parameters, positive: Label | None) -> tuple[Objective, Floats | None]:
     """What is maximized, and (class,) the factors that probabilities see (None: all 1)."""
     criterion = CRITERIA[parameters.criterion]
-    if not target.is_classification:
+    if target.codes is None:
         return Objective(criterion), None
     index = _find_positive(target, positive, criterion.needs_positive, criterion.name)
     weight = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes)).astype(np.float64)
@@ -117,7 +115,7 @@ def _find_positive(target: Target, positive: Label | None, needed: bool, criteri
 
 def _read_class_weight(posted: str | Mapping[str, float] | None, target: Target, weight: Floats) -> Floats | None:
     if posted == "balanced":
-        return weight.sum() / (len(weight) * weight)
+        return np.asarray(weight.sum() / (len(weight) * weight))
     return _read_by_class("class_weight", posted, target) if isinstance(posted, Mapping) else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -17,6 +16,14 @@ from service.core.criteria import (
     Floats,
     Measure,
 )
+
+
+def bind_positive(positive: int) -> dict[str, Measure]:
+    """The measures that need a positive class, given its index."""
+    return {
+        name: lambda branches, measure=measure: measure(branches, positive)  # type: ignore[misc]  # a default binds it
+        for name, measure in POSITIVE_MEASURES.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ class Objective:
             return NUMBER_MEASURES
         if self.positive is None:
             return CLASS_MEASURES
-        return CLASS_MEASURES | {n: partial(f, positive=self.positive) for n, f in POSITIVE_MEASURES.items()}
+        return CLASS_MEASURES | bind_positive(self.positive)
 
     def score(self, branches: Floats) -> Floats:
         """(...) the criterion of altered branches; NaN where undefined."""
@@ -77,7 +84,7 @@ class Objective:
         if self.criterion.measure != "positive_correctness" or self.positive is None:
             return np.zeros(altered.shape[1:])
         positive = altered[self.positive]
-        return np.maximum(0.0, 2 * positive - altered.sum(0))
+        return np.asarray(np.maximum(0.0, 2 * positive - altered.sum(0)))
 
 
 def alter_classes(

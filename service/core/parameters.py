@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from service.core.criteria import CRITERIA
-from service.core.errors import CoreError, Fault, InvalidParameters, UnsuitableTask, pointer
+from service.core.errors import Fault, InvalidParameters, UnsuitableTask, pointer
 
 Task = Literal["classification", "regression"]
 
@@ -43,7 +43,7 @@ class Parameters:
         return asdict(self)
 
 
-Check = Callable[[Any], str | None]
+Check = Callable[[object], str | None]
 """Says what is wrong with a value, or None."""
 
 
@@ -52,52 +52,52 @@ def _choice(*allowed: str | None) -> Check:
     return lambda value: None if value in allowed else f"must be one of {names}"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def _whole(least: int, *, optional: bool = False) -> Check:
-    def check(value: Any) -> str | None:
-        if (optional and value is None) or (type(value) is int and value >= least):
+    def check(value: object) -> str | None:
+        if (optional and value is None) or (isinstance(value, int) and not isinstance(value, bool) and value >= least):
             return None
         return f"must be a whole number, {least} or more" + (", or null" if optional else "")
 
     return check
 
 
-def _amount(value: Any) -> str | None:
+def _amount(value: object) -> str | None:
     return None if _is_number(value) and value >= 0 else "must be a number, 0 or more"
 
 
-def _flag(value: Any) -> str | None:
+def _flag(value: object) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
 
-def _class_shares(value: Any) -> str | None:
+def _class_shares(value: object) -> str | None:
     if value is None or (isinstance(value, Mapping) and value and all(_is_number(v) and v > 0 for v in value.values())):
         return None
     return "must be an object that gives every class a number above 0, or null"
 
 
-def _class_weight(value: Any) -> str | None:
+def _class_weight(value: object) -> str | None:
     return None if value == "balanced" else _class_shares(value) and f'must be "balanced", or {_class_shares(value)}'
 
 
-def _loss(value: Any) -> str | None:
+def _loss(value: object) -> str | None:
     if value is None:
         return None
-    square = isinstance(value, list) and all(isinstance(row, list) and len(row) == len(value) for row in value)
-    if square and all(_is_number(cell) and cell >= 0 for row in value for cell in row):
-        diagonal = all(row[i] == 0 for i, row in enumerate(value))
-        if diagonal and all(any(row) for row in value):
-            return None
+    rows: list[Any] = value if isinstance(value, list) else [None]
+    square = all(isinstance(row, list) and len(row) == len(rows) for row in rows)
+    numbers = square and all(_is_number(cell) and cell >= 0 for row in rows for cell in row)
+    if numbers and all(row[i] == 0 and any(row) for i, row in enumerate(rows)):
+        return None
     return (
         "must be a square matrix of numbers, a row per true class and a column per prediction, "
         "0 on the diagonal and something above 0 in every row, or null"
     )
 
 
-def _monotonic(value: Any) -> str | None:
+def _monotonic(value: object) -> str | None:
     if value is None or (isinstance(value, Mapping) and all(v in ("up", "down") for v in value.values())):
         return None
     return 'must be an object from feature names to "up" or "down", or null'
@@ -152,7 +152,7 @@ def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters
     return parameters
 
 
-def _find_fault(name: str, value: Any) -> Fault | None:
+def _find_fault(name: str, value: object) -> Fault | None:
     place = pointer("parameters", name)
     if name not in RULES:
         return Fault(place, f"is not a parameter; the parameters are {', '.join(f.name for f in fields(Parameters))}")
@@ -196,25 +196,3 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
             if getattr(parameters, name) is not None
         ]
     return faults
-
-
-def check_missing_allowed(parameters: Parameters, missing: Mapping[str, int]) -> None:
-    """Raises InvalidData naming each column (and its first row) that lacks values under ``missing: refuse``."""
-    if parameters.missing == "refuse" and missing:
-        raise missing_refused(missing)
-
-
-def missing_refused(missing: Mapping[str, int]) -> CoreError:
-    """The error for columns that lack values: names with the first row of each."""
-    from service.core.errors import InvalidData
-
-    return InvalidData(
-        [
-            Fault(
-                pointer("data", "columns", name, row),
-                f'"{name}" has no value in row {row} and the model refuses missing values: give one, drop the '
-                'row, or train with another "missing"',
-            )
-            for name, row in missing.items()
-        ]
-    )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.criteria import Floats
@@ -81,7 +83,10 @@ def _rate_nominees(
     return across, tie, position
 
 
-def _spread(values: Floats, at: Ints, size: int, otherwise: float) -> Floats:
+Number = TypeVar("Number", np.float64, np.int64)
+
+
+def _spread(values: NDArray[Number], at: Ints, size: int, otherwise: float) -> NDArray[Number]:
     out = np.full(size, otherwise, dtype=values.dtype)
     out[at] = values
     return out

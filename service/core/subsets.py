@@ -125,7 +125,8 @@ def _project(share: Floats, weight: Floats, start: Ints, count: Ints) -> Floats:
         if len(run):
             component[:, run] = _find_components(centred * np.sqrt(weight), start, count, run)
     # rounded, so that categories with equal shares stay in category order
-    return np.round((np.repeat(component, count, axis=1) * centred).sum(0), 12)
+    projected: Floats = (np.repeat(component, count, axis=1) * centred).sum(0)
+    return np.round(projected, 12)
 
 
 def _find_components(scaled: Floats, start: Ints, count: Ints, run: Ints) -> Floats:
@@ -144,9 +145,7 @@ def _count_up(count: Ints) -> Ints:
     return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
 
 
-def find_left(
-    subsets: Subsets, slots: Slots, segment: Ints, candidate: Ints
-) -> tuple[NDArray[np.bool_], Ints]:
+def find_left(subsets: Subsets, slots: Slots, segment: Ints, candidate: Ints) -> tuple[NDArray[np.bool_], Ints]:
     """Which of the known ``slots`` go left under the given candidates, at most one per segment.
 
     ``segment``: (candidate,) of the whole table. Returns (slot,) bool, and (slot,) the candidate of the slot's

@@ -80,7 +80,7 @@ class Tree:
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
         """(node,) True for leaves."""
-        return self.form == Form.LEAF
+        return np.asarray(self.form == Form.LEAF)
 
     def as_arrays(self) -> dict[str, Any]:
         """A plain dict of arrays, lists, strings and numbers, to be stored."""
