@@ -13,6 +13,7 @@ import marshmallow as ma
 from flask import Request, current_app, request
 from webargs.flaskparser import FlaskParser, is_json_request
 
+from service.api.body import read_body
 from service.core.errors import Fault, pointer
 from service.errors import InvalidRequest, UnsupportedMedia
 from service.readers.json_text import parse
@@ -24,9 +25,9 @@ class ArgumentsParser(FlaskParser):
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": ma.RAISE}
 
     def load_json(self, req: Request, schema: ma.Schema) -> Any:  # noqa: ANN401, ARG002 - any JSON value
-        """The body; raises `UnsupportedMedia`, `MalformedBody`, `InvalidData` (a repeated key) or Werkzeug's 413."""
+        """The body; raises `UnsupportedMedia`, `BodyTooLarge`, `MalformedBody` or `InvalidData` (a repeated key)."""
         check_media(req)
-        return parse(req.get_data(cache=False))
+        return parse(read_body(req))
 
     def load_querystring(self, req: Request, schema: ma.Schema) -> Any:  # noqa: ANN401 - a multi-dict proxy
         """The query; raises ValidationError for an argument given twice."""

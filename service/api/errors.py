@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from http import HTTPStatus
 
-from flask import Flask, Response, request
+from flask import Flask, Response
 from marshmallow import Schema, fields
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException
 
 from service.api.json import encode
 from service.core.errors import CoreError, Fault, InvalidData, InvalidParameters, UnsuitableTask
@@ -53,7 +53,6 @@ _DETAILS = {
     500: "The service failed to answer. Its log has the cause, under the id in the X-Request-Id header.",
 }
 _RETRY_AFTER = "30"  # seconds, with every 503
-_LINGER_BYTES = 64 * 1024**2
 
 
 class FaultSchema(Schema):
@@ -107,26 +106,11 @@ def answer_error(error: CoreError | ServiceError) -> Response:
 
 def answer_http_error(error: HTTPException) -> Response:
     """The problem of an error that Flask or Werkzeug raised; unexpected exceptions arrive as their status 500."""
-    if isinstance(error, RequestEntityTooLarge):
-        return answer_too_large(error)
     phrase = HTTPStatus(error.code or 500)
     detail = _DETAILS.get(phrase.value) or error.description or phrase.description
     response = problem("about:blank", phrase.phrase, phrase.value, detail)
     response.headers.extend((name, value) for name, value in error.get_headers() if name in {"Allow", "Retry-After"})
     return response
-
-
-def answer_too_large(_: Exception) -> Response:
-    """A 413, after reading a bounded rest of the body: a connection closed on unread bytes may lose the answer."""
-    length = request.content_length
-    rest = _LINGER_BYTES if length is None else min(length, _LINGER_BYTES)
-    if length is not None or request.environ.get("wsgi.input_terminated"):
-        stream = request.environ["wsgi.input"]
-        while rest > 0 and (read := stream.read(min(rest, 1 << 16))):
-            rest -= len(read)
-    limit = request.max_content_length
-    error = BodyTooLarge(f"The body is larger than {limit:,} bytes, the limit here (TREEWRIGHT_MAX_BODY_BYTES).")
-    return answer_error(error)
 
 
 def _summarize(error: CoreError | ServiceError) -> str:
