@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 import pytest
-from service.prediction import predict
-from service.training import TrainingRequest, train
 
 from service.api import state
 from service.core.schema import Column, Table
+from service.prediction import predict
+from service.training import TrainingRequest, train
 from tests.oracle.contract import Service, children_of, feature_of
 
 ULP = 2.0**-52
@@ -236,16 +237,39 @@ def test_no_candidate_has_an_empty_branch(service: Service) -> None:
     assert all(branch["routed"]["n"] > 0 for split in listed for branch in split["branches"])
 
 
-@pytest.mark.parametrize("criterion", ["gini", "entropy", "gain_ratio", "gini_gain_ratio", "goodness"])
-@pytest.mark.parametrize("counts", [(1, 2, 3), (1, 1, 5), (3, 7, 11), (2, 3, 0)])
-def test_a_gain_of_rounding_errors_is_none(service: Service, criterion: str, counts: tuple[int, ...]) -> None:
+def marks(sizes: Sequence[int], marked: Sequence[int]) -> list[bool]:
+    """For classes that stand one after the other, True for the first so many of each."""
+    return [row < many for size, many in zip(sizes, marked, strict=True) for row in range(size)]
+
+
+CRITERIA = pytest.mark.parametrize("criterion", ["gini", "entropy", "gain_ratio", "gini_gain_ratio", "goodness"])
+
+
+@CRITERIA
+@pytest.mark.parametrize("sizes", [(60, 120, 180), (60, 60, 240), (120, 300, 0)])
+def test_a_gain_of_rounding_errors_is_none(service: Service, criterion: str, sizes: tuple[int, ...]) -> None:
     """L14 (tribuo 410): branches with the same shares gain nothing; what rounding leaves, such as 4e-16, is no gain."""
-    labels = [label for label, count in zip("abc", counts, strict=True) for _ in range(count)]
-    columns = {"x": [1] * len(labels) + [2] * 3 * len(labels), "y": labels * 4}
-    model = service.train(columns, "y", {"parameters": {"criterion": criterion}})
-    (split,) = service.splits(model, {"node": 0})
-    assert (split["admissible"], split["reason"], split["rank"]) == (False, "no_improvement", None)
+    parts = [part for part in range(2, 61) if 60 % part == 0]
+    columns: dict[str, list[Any]] = {f"1/{part}": marks(sizes, [size // part for size in sizes]) for part in parts}
+    labels = [label for label, size in zip("abc", sizes, strict=True) for _ in range(size)]
+    model = service.train(columns | {"y": labels}, "y", {"parameters": {"criterion": criterion}})
+    listed = service.splits(model, {"node": 0})
+    assert len(listed) == len(parts)
+    assert {(split["admissible"], split["reason"], split["rank"]) for split in listed} == {
+        (False, "no_improvement", None)
+    }
     assert len(service.tree(model)) == 1
+
+
+@CRITERIA
+@pytest.mark.parametrize("marked", [(1, 2, 4), (0, 3, 5), (2, 3, 6), (1, 5, 6)])
+def test_rounding_breaks_no_tie(service: Service, criterion: str, marked: tuple[int, ...]) -> None:
+    """L9: six features that part three classes of 7 alike but for the classes' names are tied in this order."""
+    columns: dict[str, list[Any]] = {f"{order}": marks((7, 7, 7), order) for order in permutations(marked)}
+    body = {"parameters": {"criterion": criterion, "max_depth": 1}}
+    listed = service.splits(service.train(columns | {"y": list("a" * 7 + "b" * 7 + "c" * 7)}, "y", body), {"node": 0})
+    assert [split["feature"] for split in listed] == list(columns)
+    assert listed[0]["chosen"]
 
 
 TOWNS = [f"town{number:02d}" for number in range(92)]
