@@ -27,13 +27,14 @@ EXHAUSTIVE = 6
 
 @dataclass(frozen=True)
 class Problem:
-    """The rows to learn from and what was asked; `classes` is empty for regression."""
+    """The rows to learn from and what was asked; `classes` is empty for regression, `ordinals` names ordered labels."""
 
     columns: Mapping[str, Sequence[Value]]
     targets: Sequence[Label]
     weights: Sequence[int]
     classes: Sequence[Label] = ()
     positive: Label | None = None
+    ordinals: Mapping[str, Sequence[str]] = field(default_factory=dict)
     criterion: str = "gini"
     nominal: str = "subset"
     missing: str = "direction"
@@ -283,34 +284,32 @@ def feature_branches(problem: Problem, feature: str, rows: Branch) -> list[tuple
     values = {cells[row] for row in present}
     if len(values) == 1 and not absent:
         return [("constant", (present,))]
-    nominal = any(isinstance(value, str | bool) for value in values)
-    if nominal and problem.missing == "branch":
-        return groupings(problem, [*by_category(cells, present), absent] if absent else by_category(cells, present))
-    if nominal:
-        known = groupings(problem, by_category(cells, present))
+    categories = isinstance(next(iter(values)), str | bool)
+    ordered = feature in problem.ordinals and problem.nominal != "multiway"
+    if categories and not ordered:
+        groups = by_category(problem, feature, present)
+        if problem.missing == "branch":
+            return groupings(problem, [*groups, absent] if absent else groups)
+        known = groupings(problem, groups)
     else:
-        known = [("threshold", cut) for cut in cuts(cells, present)]
+        known = [("subset" if ordered else "threshold", cut) for cut in cuts(problem, feature, present)]
     if not absent:
         return known
     return [*place_missing(problem, known, absent), ("missing", (absent, present))]
 
 
-def cuts(cells: Sequence[Value], present: Branch) -> list[tuple[Branch, ...]]:
+def by_category(problem: Problem, feature: str, present: Branch) -> list[Branch]:
+    """The rows of each value or category, in order: of numbers, of what was declared, else of the alphabet."""
+    cells = problem.columns[feature]
+    order = problem.ordinals.get(feature) or sorted({cells[row] for row in present})  # type: ignore[type-var]
+    groups = [tuple(row for row in present if same(cells[row], value)) for value in order]
+    return [group for group in groups if group]
+
+
+def cuts(problem: Problem, feature: str, present: Branch) -> list[tuple[Branch, ...]]:
     """Left and right of each gap between neighbouring values."""
-    values = sorted({cells[row] for row in present})  # type: ignore[type-var]
-    return [
-        (
-            tuple(row for row in present if cells[row] <= value),  # type: ignore[operator]
-            tuple(row for row in present if cells[row] > value),  # type: ignore[operator]
-        )
-        for value in values[:-1]
-    ]
-
-
-def by_category(cells: Sequence[Value], present: Branch) -> list[Branch]:
-    """The rows of each category, categories in order."""
-    values = sorted({cells[row] for row in present})  # type: ignore[type-var]
-    return [tuple(row for row in present if same(cells[row], value)) for value in values]
+    groups = by_category(problem, feature, present)
+    return [(sum(groups[:place], ()), sum(groups[place:], ())) for place in range(1, len(groups))]
 
 
 def groupings(problem: Problem, groups: Sequence[Branch]) -> list[tuple[str, tuple[Branch, ...]]]:

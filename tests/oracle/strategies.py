@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,7 +15,9 @@ KINDS: dict[str, Sequence[Value]] = {
     "nominal": ["ash", "birch", "cedar", "elm"],
     "boolean": [False, True],
     "constant": [7],
+    "ordinal": ["XS", "S", "M", "L"],
 }
+ORDER = ["XS", "S", "M", "L", "XL"]
 LABELS: Sequence[Sequence[Any]] = (["a", "b", "c", "d"], [False, True], [1, 2, 3], [-1, 5])
 TWO_LABELS: Sequence[Sequence[Any]] = (["n", "p"], [False, True])
 CLASS_CRITERIA = ("gini", "entropy", "gain_ratio", "gini_gain_ratio", "goodness")
@@ -33,6 +35,11 @@ def columns(
         cell = st.one_of(cells, cells, st.none()) if gaps and draw(st.booleans()) else cells
         made[f"{kind}{place}"] = draw(st.lists(cell, min_size=rows, max_size=rows))
     return made
+
+
+def ordinals(made: Mapping[str, object]) -> dict[str, Sequence[str]]:
+    """The order of the categories of each ordinal column, one of which no row has."""
+    return {name: ORDER for name in made if name.startswith("ordinal")}
 
 
 @st.composite
@@ -73,7 +80,8 @@ def classification(draw: st.DrawFn, criteria: Sequence[str] = CLASS_CRITERIA) ->
     classes = sorted({target for target, weight in zip(targets, counted, strict=True) if weight})
     criterion = draw(st.sampled_from(criteria))
     asked = draw(limits()) | draw(handling(binary=criterion == "goodness"))
-    return Problem(draw(columns(rows)), targets, counted, classes, criterion=criterion, **asked)
+    made = draw(columns(rows))
+    return Problem(made, targets, counted, classes, ordinals=ordinals(made), criterion=criterion, **asked)
 
 
 @st.composite
@@ -85,7 +93,8 @@ def with_a_positive_class(draw: st.DrawFn) -> Problem:
     counted = [1, 1, *draw(weights(rows - 2))] if rows > 2 else [1, 1]
     asked = draw(limits()) | draw(handling(binary=True)) | {"criterion": draw(st.sampled_from(POSITIVE_CRITERIA))}
     positive = draw(st.sampled_from(labels))
-    return Problem(draw(columns(rows)), [*labels, *rest], counted, labels, positive=positive, **asked)
+    made = draw(columns(rows))
+    return Problem(made, [*labels, *rest], counted, labels, positive=positive, ordinals=ordinals(made), **asked)
 
 
 @st.composite
@@ -94,4 +103,5 @@ def regression(draw: st.DrawFn) -> Problem:
     rows = draw(st.integers(1, 12))
     targets = draw(st.lists(st.integers(-4, 8).map(lambda half: half / 2), min_size=rows, max_size=rows))
     asked = draw(limits()) | draw(handling())
-    return Problem(draw(columns(rows)), targets, draw(weights(rows)), criterion="variance", **asked)
+    made = draw(columns(rows))
+    return Problem(made, targets, draw(weights(rows)), criterion="variance", ordinals=ordinals(made), **asked)

@@ -238,7 +238,13 @@ def ask_limited(service: Service, problem: Problem, leaves: int) -> str:
     """Train on the problem with at most so many leaves."""
     names = ("criterion", "nominal", "missing", "min_samples_split", "min_samples_leaf", "min_weight_leaf", "min_gain")
     parameters = {name: getattr(problem, name) for name in names} | {"max_leaf_nodes": leaves}
-    more = {"parameters": parameters, "task": "classification" if problem.classes else "regression", "weight": "weight"}
+    schema = {name: {"kind": "ordinal", "categories": order} for name, order in problem.ordinals.items()}
+    more = {
+        "schema": schema,
+        "parameters": parameters,
+        "task": "classification" if problem.classes else "regression",
+        "weight": "weight",
+    }
     return service.train({**problem.columns, "target": problem.targets, "weight": problem.weights}, "target", more)
 
 

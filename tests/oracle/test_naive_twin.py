@@ -25,6 +25,7 @@ def ask(service: Service, problem: Problem) -> str:
     names = ("criterion", "nominal", "missing", "min_samples_split", "min_samples_leaf", "min_weight_leaf", "min_gain")
     parameters = {name: getattr(problem, name) for name in (*names, "max_depth")}
     more: dict[str, Any] = {"weight": "weight", "parameters": parameters}
+    more["schema"] = {name: {"kind": "ordinal", "categories": order} for name, order in problem.ordinals.items()}
     more["task"] = "classification" if problem.classes else "regression"
     if problem.positive is not None:
         more["positive_class"] = problem.positive
