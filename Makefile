@@ -2,12 +2,14 @@
 # PYTHON= chooses the interpreter, VENV= the place of the environment, PORT= and TREEWRIGHT_*= reach the service.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test lint format test-container lock clean
+.PHONY: help serve test lint format test-container bench lock clean
 
 # The first Python on the PATH that is new enough.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 VENV ?= .venv
+# Where the peers of `make bench` live, in environments of their own.
+BENCH ?= .bench
 bin := $(VENV)/bin
 install := $(bin)/python -m pip install -qq --disable-pip-version-check
 # What an environment was made with; asked of another version, make starts it anew.
@@ -39,13 +41,18 @@ format: $(VENV)/ready-to-develop ## rewrite the code in the project's style
 test-container: $(VENV)/ready-to-develop ## build the image, run it and talk to it (starts a container engine where there is none)
 	tests/container/engine.sh $(bin)/python -m pytest -m container tests/container $(ARGS)
 
+bench: $(BENCH)/peers/ready $(BENCH)/mlserver/ready ## race other tools, write docs/benchmarks.md (ARGS="--quick", "--rows 100000 --only train", "--help")
+	@BENCH_MLSERVER=$(abspath $(BENCH))/mlserver/bin/python $(BENCH)/peers/bin/python -m benchmarks $(ARGS)
+
 lock: $(VENV)/ready-to-lock ## choose the newest releases that pyproject.toml allows (also: make lock UPGRADE="-P flask")
 	$(lock) pyproject.toml --output-file requirements.lock
 	$(lock) pyproject.toml --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(lock) benchmarks/peers.in --constraint requirements.lock --output-file benchmarks/peers.lock
+	$(lock) benchmarks/mlserver.in --output-file benchmarks/mlserver.lock
 
-clean: ## remove the environment and all caches; models stay
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
-	find service tests -name __pycache__ -type d -prune -exec rm -rf {} +
+clean: ## remove the environments and all caches; models stay
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache *.egg-info
+	find service tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One lock for every platform and Python; with hashes, and without the address of any index.
 UPGRADE ?= --upgrade
@@ -66,6 +73,19 @@ $(VENV)/ready-to-develop: $(made) requirements-dev.lock pyproject.toml
 	@$(install) --require-hashes --requirement requirements-dev.lock
 	@$(install) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/ready-to-serve
+
+# One environment has the service and the peers that run beside it in one process, one has MLServer.
+$(BENCH)/peers/ready: requirements.lock benchmarks/peers.lock
+	@echo "making $(@D)"
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes $(^:%=--requirement %)
+	@touch $@
+
+$(BENCH)/mlserver/ready: benchmarks/mlserver.lock
+	@echo "making $(@D)"
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
 
 $(VENV)/ready-to-lock: $(made)
 	@$(install) uv
