@@ -22,7 +22,7 @@ from service.settings import Settings
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
-COUNTED_CELLS = 2_000_000
+COUNTED_CELLS = 300_000
 """The total of a listing of all nodes is counted at once up to about so many rows x features; else it is null."""
 
 
@@ -126,12 +126,12 @@ def score_branches(branches: Sequence[Mapping[str, float]], positive_class: Labe
         raise InvalidData(Fault("/branches", "at least one weight must be above 0, and all must be finite"))
     # fewer than two branches leave an empty one, which contributes nothing
     table = np.pad(table, ((0, 0), (0, max(0, 2 - table.shape[1]))))
-    scores = {name: measure(table) for name, measure in CLASS_MEASURES.items()}
+    scores = {name: measure(table, table.sum(1)) for name, measure in CLASS_MEASURES.items()}
     if positive_class is not None:
         if positive_class not in classes or len(classes) > 2:
             raise UnsuitableTask(Fault("/positive_class", f"must be one of two classes; the classes are {classes}"))
         bound = bind_positive(classes.index(str(positive_class)))
-        scores |= {name: measure(table) for name, measure in bound.items()}
+        scores |= {name: measure(table, table.sum(1)) for name, measure in bound.items()}
     else:
         scores |= {name: np.array(np.nan) for name in POSITIVE_MEASURES}
     return {name: show_number(float(value)) for name, value in scores.items()}

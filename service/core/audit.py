@@ -18,7 +18,7 @@ from service.core.statistics import Entries, Ints
 from service.core.tree import Tree
 from service.core.weigh import Batch, Learner, list_blocks, weigh_block
 
-LISTED_CELLS = 250_000
+LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""
 
 
@@ -158,7 +158,7 @@ def _score_all(learner: Learner, tables: Sequence[Candidates]) -> dict[str, Floa
     altered = [objective.alter(table.branches) for table in tables]
     with np.errstate(invalid="ignore"):
         return {
-            name: np.concatenate([measure(branches) for branches in altered] or [np.empty(0)])
+            name: np.concatenate([measure(branches, branches.sum(1)) for branches in altered] or [np.empty(0)])
             for name, measure in objective.measures().items()
         }
 

@@ -17,36 +17,50 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-12
 """Scores closer than this, relative to the criterion's scale in the node, are tied."""
+TINY = 1e-300
+"""Stands in for a weight of 0 in denominators, whose numerators are 0 too."""
 
 
-def _divide(numerator: Floats, denominator: Floats, otherwise: float = 0.0) -> Floats:
-    """Elementwise quotient, ``otherwise`` where the denominator is 0."""
-    numerator, denominator = np.broadcast_arrays(numerator, denominator)
-    out = np.full(numerator.shape, otherwise)
-    quotient: Floats = np.divide(numerator, denominator, out=out, where=denominator > 0)
-    return quotient
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    """Elementwise quotient; 0 / 0 is 0, for what has no weight contributes nothing."""
+    return np.asarray(numerator / np.maximum(denominator, TINY))
+
+
+def _multiply_log(values: Floats) -> Floats:
+    """X log2 x elementwise, 0 at 0."""
+    return np.asarray(values * np.log2(np.maximum(values, TINY)))
+
+
+def concentrate_gini(stats: Floats) -> Floats:
+    """Sum over classes of n^2 / w; the weight less this is weight times gini (Breiman et al. 1984, section 4.3)."""
+    return _divide(np.einsum("k...,k...->...", stats, stats), stats.sum(0))
+
+
+def concentrate_entropy(stats: Floats) -> Floats:
+    """Sum over classes of n log2 n, less w log2 w: minus the weight times the entropy (Quinlan 1986, section 4)."""
+    total: Floats = _multiply_log(stats).sum(0)
+    return total - _multiply_log(stats.sum(0))
+
+
+def concentrate_numbers(stats: Floats) -> Floats:
+    """s^2 / w; the sum of squares less this is that about the mean (Breiman et al. 1984, section 8.3)."""
+    return _divide(stats[1] * stats[1], stats[0])
 
 
 def gini(stats: Floats) -> Floats:
-    """1 - sum p^2 (Breiman, Friedman, Olshen and Stone 1984, section 4.3); 0 where nothing weighs."""
+    """1 - sum p^2; 0 where nothing weighs."""
     weight = stats.sum(0)
-    return np.where(weight > 0, 1.0 - (_divide(stats, weight) ** 2).sum(0), 0.0)
+    return np.where(weight > 0, np.maximum(1.0 - _divide(concentrate_gini(stats), weight), 0.0), 0.0)
 
 
 def entropy(stats: Floats) -> Floats:
-    """-sum p log2 p, in bits (Quinlan 1986, section 4); 0 where nothing weighs."""
-    share = _divide(stats, stats.sum(0))
-    bits: Floats = -(share * np.log2(share, out=np.zeros_like(share), where=share > 0)).sum(0)
-    return bits + 0.0  # no -0.0
+    """-sum p log2 p, in bits; 0 where nothing weighs."""
+    return np.maximum(_divide(-concentrate_entropy(stats), stats.sum(0)), 0.0)
 
 
 def variance(stats: Floats) -> Floats:
-    """Mean square about the mean (Breiman et al. 1984, section 8.3), never below 0."""
-    mean = _divide(stats[1], stats[0])
-    return np.maximum(_divide(stats[2], stats[0]) - mean * mean, 0.0)
-
-
-Impurity = Callable[[Floats], Floats]
+    """Mean square about the mean, never below 0."""
+    return np.maximum(_divide(stats[2] - concentrate_numbers(stats), stats[0]), 0.0)
 
 
 def weigh_classes(stats: Floats) -> Floats:
@@ -62,42 +76,48 @@ def weigh_numbers(stats: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """An impurity with the way to read a weight from the same statistics."""
+    """An impurity with what it is made of.
 
-    impurity: Impurity
+    ``concentrate`` is convex and grows by what a split gains: gain = (sum over branches - node) / weight.
+    """
+
+    impurity: Callable[[Floats], Floats]
+    concentrate: Callable[[Floats], Floats]
     weigh: Callable[[Floats], Floats]
 
-    def cost(self, branches: Floats) -> Floats:
+    def gain(self, branches: Floats, node: Floats) -> Floats:
+        """(...) the node's impurity less the branches', each by its share of the weight."""
+        parts: Floats = self.concentrate(branches).sum(0)
+        return np.asarray((parts - self.concentrate(node)) / self.weigh(node))
+
+    def cost(self, branches: Floats, node: Floats) -> Floats:
         """(...) the branches' impurities, each by its share of the weight."""
-        weight = self.weigh(branches)
-        return _divide((weight * self.impurity(branches)).sum(0), weight.sum(0))
+        mean: Floats = (self.weigh(branches) * self.impurity(branches)).sum(0)
+        return np.asarray(mean / self.weigh(node))
 
-    def gain(self, branches: Floats) -> Floats:
-        """(...) the node's impurity less the cost of the split."""
-        return self.impurity(branches.sum(1)) - self.cost(branches)
-
-    def pairwise_gain(self, branches: Floats) -> Floats:
-        """(...) the same with squared shares, the encyclopaedia's variance reduction to the letter.
+    def pairwise_gain(self, branches: Floats, node: Floats) -> Floats:
+        """(...) the gain with squared shares, the encyclopaedia's variance reduction to the letter.
 
         Written out, its sums over pairs within a branch are divided by the square of the *node's* size.
         """
-        weight = self.weigh(branches)
-        share = _divide(weight, weight.sum(0))
+        share = self.weigh(branches) / self.weigh(node)
         within: Floats = (share * share * self.impurity(branches)).sum(0)
-        return self.impurity(branches.sum(1)) - within
+        return self.impurity(node) - within
 
-    def information_content(self, branches: Floats) -> Floats:
+    def information_content(self, branches: Floats, node: Floats) -> Floats:  # noqa: ARG002 - as all measures
         """(...) -sum share log2 share over the branches (Quinlan 1986, "IV"; 1993, "split info")."""
         return entropy(self.weigh(branches))
 
-    def gain_ratio(self, branches: Floats) -> Floats:
+    def gain_ratio(self, branches: Floats, node: Floats) -> Floats:
         """(...) gain by information content; NaN where all the weight is in one branch (Quinlan 1986, section 7)."""
-        return _divide(self.gain(branches), self.information_content(branches), np.nan)
+        content = self.information_content(branches, node)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(content > 0, self.gain(branches, node) / content, np.nan)
 
 
-GINI = Family(gini, weigh_classes)
-ENTROPY = Family(entropy, weigh_classes)
-VARIANCE = Family(variance, weigh_numbers)
+GINI = Family(gini, concentrate_gini, weigh_classes)
+ENTROPY = Family(entropy, concentrate_entropy, weigh_classes)
+VARIANCE = Family(variance, concentrate_numbers, weigh_numbers)
 
 
 def _only_binary(score: Floats, branches: Floats) -> Floats:
@@ -111,17 +131,17 @@ def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
     weight = branches[:, :2].sum(0)
     share = _divide(branches[:, :2], weight)
     total = weight.sum(0)
-    product = _divide(weight[0], total) * _divide(weight[1], total)
-    return product, np.abs(share[:, 0] - share[:, 1]).sum(0)
+    distance: Floats = np.abs(share[:, 0] - share[:, 1]).sum(0)
+    return _divide(weight[0], total) * _divide(weight[1], total), distance
 
 
-def goodness(branches: Floats) -> Floats:
+def goodness(branches: Floats, node: Floats) -> Floats:  # noqa: ARG001 - as all measures
     """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2: phi), NaN unless there are two."""
     product, distance = _class_distance(branches)
     return _only_binary(2.0 * product * distance, branches)
 
 
-def twoing(branches: Floats) -> Floats:
+def twoing(branches: Floats, node: Floats) -> Floats:  # noqa: ARG001 - as all measures
     """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3), NaN unless there are two."""
     product, distance = _class_distance(branches)
     return _only_binary(product / 4.0 * distance * distance, branches)
@@ -145,10 +165,11 @@ def positive_correctness(branches: Floats, positive: int) -> Floats:
 def true_positive_rate(branches: Floats, positive: int) -> Floats:
     """TP / (TP + FN); NaN without two branches or positives."""
     true_positive, _, total = _confusion(branches, positive)
-    return _only_binary(_divide(true_positive, total, np.nan), branches)
+    return _only_binary(np.where(total > 0, _divide(true_positive, total), np.nan), branches)
 
 
-Measure = Callable[[Floats], Floats]
+Measure = Callable[[Floats, Floats], Floats]
+"""Of ``branches: (channel, branch, ...)`` and their ``node: (channel, ...)``, which may broadcast."""
 
 CLASS_MEASURES: dict[str, Measure] = {
     "gini_cost": GINI.cost,

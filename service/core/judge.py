@@ -34,17 +34,21 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates) -> tu
     parameters, objective = learner.parameters, learner.objective
     node = block.node[table.segment]
     branches = objective.alter(table.branches)
-    within = objective.score_within(branches, parameters.selection)
+    within = objective.score_within(branches, objective.alter(batch.stats)[:, node], parameters.selection)
     reason = np.zeros(len(node), np.uint8)
     with np.errstate(invalid="ignore"):
         gain = within - objective.baseline(batch.stats)[node]
-        reason[gain < parameters.min_gain] = Reason.MIN_GAIN
+        if parameters.min_gain > 0:
+            reason[gain < parameters.min_gain] = Reason.MIN_GAIN
         reason[gain <= objective.tolerance(batch.stats, parameters.selection)[node]] = Reason.NO_IMPROVEMENT
-    reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
+    if learner.directions is not None:
+        reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
     reason[np.isnan(within)] = Reason.UNDEFINED
-    weight = objective.criterion.family.weigh(table.branches)
-    reason[_starves(table.rows, weight < parameters.min_weight_leaf, parameters)] = Reason.MIN_WEIGHT_LEAF
-    reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
+    if parameters.min_weight_leaf > 0:
+        weight = objective.criterion.family.weigh(table.branches)
+        reason[_starves(table.rows, weight < parameters.min_weight_leaf, parameters)] = Reason.MIN_WEIGHT_LEAF
+    if parameters.min_samples_leaf > 1:
+        reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
     if batch.used is not None:
         reason[batch.used[node, block.feature[table.segment]]] = Reason.USED_ON_PATH
     if table.form == Form.CONSTANT:

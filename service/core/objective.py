@@ -21,7 +21,7 @@ from service.core.criteria import (
 def bind_positive(positive: int) -> dict[str, Measure]:
     """The measures that need a positive class, given its index."""
     return {
-        name: lambda branches, measure=measure: measure(branches, positive)  # type: ignore[misc]  # a default binds it
+        name: lambda branches, _, measure=measure: measure(branches, positive)  # type: ignore[misc]  # a default binds it
         for name, measure in POSITIVE_MEASURES.items()
     }
 
@@ -45,26 +45,26 @@ class Objective:
         return stats * self.alteration.reshape(-1, *[1] * (stats.ndim - 1))
 
     def measures(self) -> dict[str, Measure]:
-        """Every measure that applies, by name; each takes altered ``branches: (channel, branch, ...)``."""
+        """Every measure that applies, by name; each takes altered branches and their altered node."""
         if self.criterion.task == "regression":
             return NUMBER_MEASURES
         if self.positive is None:
             return CLASS_MEASURES
         return CLASS_MEASURES | bind_positive(self.positive)
 
-    def score(self, branches: Floats) -> Floats:
-        """(...) the criterion of altered branches; NaN where undefined."""
-        return self.measures()[self.criterion.measure](branches)
+    def score(self, branches: Floats, node: Floats) -> Floats:
+        """(...) the criterion of altered ``branches`` of an altered ``node``; NaN where undefined."""
+        return self.measures()[self.criterion.measure](branches, node)
 
-    def score_within(self, branches: Floats, selection: str) -> Floats:
+    def score_within(self, branches: Floats, node: Floats, selection: str) -> Floats:
         """(...) what chooses a feature's candidate: the criterion, or under C4.5's selection its gain."""
         name = self.criterion.within if selection == "c45" else None
-        return self.measures()[name](branches) if name else self.score(branches)
+        return self.measures()[name or self.criterion.measure](branches, node)
 
-    def break_ties(self, branches: Floats) -> Floats | None:
+    def break_ties(self, branches: Floats, node: Floats) -> Floats | None:
         """(...) what decides among tied scores, if anything but the order does."""
         name = self.criterion.tie_break
-        return self.measures()[name](branches) if name else None
+        return self.measures()[name](branches, node) if name else None
 
     def impurity(self, stats: Floats) -> Floats:
         """(...) the impurity of nodes or branches, ``stats: (channel, ...)`` unaltered."""

@@ -76,8 +76,9 @@ def _rate_nominees(
     for index, table in enumerate(tables):
         mine = of_table == index
         branches = objective.alter(table.branches[:, :, place[mine]])
-        across[mine] = objective.score(branches)
-        broken = objective.break_ties(branches)
+        node = branches.sum(1)
+        across[mine] = objective.score(branches, node)
+        broken = objective.break_ties(branches, node)
         tie[mine] = 0.0 if broken is None else broken
         position[mine] = table.position[place[mine]]
     return across, tie, position
@@ -221,5 +222,5 @@ def _open_empty_branches(
 
 
 def levels_of(learner: Learner, feature: Ints) -> Ints:
-    """The number of levels of each given feature."""
-    return np.array([coded.levels for coded in learner.features])[feature]
+    """The number of levels of each given feature; 0 for -1, no feature."""
+    return np.array([*(coded.levels for coded in learner.features), 0], np.int64)[feature]
