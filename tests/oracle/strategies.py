@@ -105,3 +105,13 @@ def regression(draw: st.DrawFn) -> Problem:
     asked = draw(limits()) | draw(handling())
     made = draw(columns(rows))
     return Problem(made, targets, draw(weights(rows)), criterion="variance", ordinals=ordinals(made), **asked)
+
+
+@st.composite
+def messy_regression(draw: st.DrawFn) -> Problem:
+    """Numbers to predict of very different sizes, by weights such as 0.1: their sums depend on the order of adding."""
+    rows = draw(st.integers(3, 14))
+    targets = draw(st.lists(st.sampled_from([0.1, 0.2, 0.3, 1e-3, 1e9, -7.7, 1 / 3]), min_size=rows, max_size=rows))
+    counted: Sequence[Any] = draw(st.lists(st.sampled_from([0.1, 0.7, 1, 1e-3, 3.3]), min_size=rows, max_size=rows))
+    made = draw(columns(rows))
+    return Problem(made, targets, counted, criterion="variance", ordinals=ordinals(made), **draw(handling()))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from service.app import create_app
 
+from service.app import create_app
 from service.settings import Settings
 from tests.oracle.contract import Service
 
