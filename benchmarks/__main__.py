@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def main(
     if output:
         output.write_text(write_report(found, machine, commits), encoding="utf-8")
     elif options == Options():
-        _update_page(found, machine, commits)
+        update_page(found, machine, commits, PAGE, KEPT)
     if broken:
         raise click.ClickException(f"no result from {', '.join(broken)}")
 
@@ -126,18 +127,19 @@ def read_findings(plain: dict[str, list[dict[str, object]]]) -> Findings:
     return Findings([Result.from_dict(result) for result in plain["results"]], growth)
 
 
-def _update_page(found: dict[str, Findings], machine: list[str], commits: dict[str, str]) -> None:
-    """Lay new findings over those kept, and write the page of all; another machine's are dropped."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+def update_page(
+    found: Mapping[str, Findings], machine: list[str], commits: Mapping[str, str], page: Path, kept_at: Path
+) -> None:
+    """Lay new findings over those kept, and write the page of all; those of another machine are dropped."""
+    kept = json.loads(kept_at.read_text(encoding="utf-8")) if kept_at.exists() else {}
     if kept.get("machine") != machine[:1]:
         kept = {"machine": machine[:1], "findings": {}, "commits": {}}
     kept["findings"] |= {name: asdict(findings) for name, findings in found.items()}
     kept["commits"] |= commits
-    KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_text(json.dumps(kept), encoding="utf-8")
-    all_found = {name: read_findings(kept["findings"][name]) for name in CASES if name in kept["findings"]}
-    PAGE.write_text(write_report(all_found, machine, kept["commits"]), encoding="utf-8")
-    click.echo(f"{PAGE.relative_to(PROJECT)} is up to date", err=True)
+    kept_at.parent.mkdir(exist_ok=True)
+    kept_at.write_text(json.dumps(kept), encoding="utf-8")
+    every = {name: read_findings(kept["findings"][name]) for name in CASES if name in kept["findings"]}
+    page.write_text(write_report(every, machine, kept["commits"]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def _race_sklearn(work: str, problem: Problem, depth: int | None, least: float, 
 
 
 CASES = {
-    "train": two_classes,
+    "train-two-classes": two_classes,
     "train-ten-classes": ten_classes,
     "train-regression": regression,
     "train-mixed": mixed,

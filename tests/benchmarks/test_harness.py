@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import bench_exact, bench_hard
-from benchmarks.__main__ import read_findings
+from benchmarks.__main__ import read_findings, run_apart, update_page
 from benchmarks.load import drive
 from benchmarks.measure import Bound, Findings, Growth, Options, Result, compare, race
 from benchmarks.ours import fit
@@ -136,3 +136,27 @@ def test_findings_survive_the_way_between_processes() -> None:
     """What a case found is the same after JSON."""
     found = Findings([Result("w", "p", 1.0, 2.0, "s", 2.0, Bound("at most", 3.0))], [Growth("rows", "", [("1", 0.1)])])
     assert read_findings(json.loads(json.dumps(asdict(found)))) == found
+
+
+def test_a_case_that_takes_too_long_is_given_up() -> None:
+    """After its limit a case is ended, and its row says so instead of a figure."""
+    (result,) = run_apart("predict-one", QUICK, limit=0.05).results
+    assert (result.verdict, result.note) == ("not measured", "gave up after 0 s")
+
+
+def test_page_keeps_what_was_not_run_again(tmp_path: Path) -> None:
+    """New findings replace their own case's only; findings of another machine are dropped."""
+    page, kept = tmp_path / "page.md", tmp_path / "kept" / "results.json"
+
+    def update(case: str, seconds: float, machine: str) -> str:
+        found = {case: Findings([Result("w", "p", seconds, None, "s", seconds)])}
+        update_page(found, [machine, "load 1"], {case: "abc"}, page, kept)
+        return page.read_text(encoding="utf-8")
+
+    update("predict", 1.0, "here")
+    update("predict-one", 2.0, "here")
+    text = update("predict", 3.0, "here")
+    assert "| 3 s |" in text
+    assert "| 2 s |" in text
+    assert "| 1 s |" not in text
+    assert "| 2 s |" not in update("predict", 3.0, "elsewhere")
