@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Candidates, Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.grow import make_batch
 from service.core.judge import judge, narrow_bounds, read_values
 from service.core.schema import Target
 from service.core.search import USEFUL_MARGIN
 from service.core.statistics import Entries, Ints
 from service.core.tree import Tree
-from service.core.weigh import Batch, Learner, list_blocks, weigh_block
+from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_block
 
 LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""
@@ -80,7 +79,7 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     batch = _rebuild_batch(audited, nodes)
     learner = audited.learner
     tables, parts = [], []
-    for run in list_blocks(learner, len(batch.entries.row)):
+    for run in list_blocks(learner, np.arange(len(learner.features)), len(batch.entries.row)):
         block, found = weigh_block(learner, batch, run, constants=True)
         for table in found:
             reason, within = judge(learner, batch, block, table)

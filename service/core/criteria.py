@@ -201,7 +201,8 @@ Scale = Literal["impurity", "one", "weight"]
 class Criterion:
     """What a learner maximizes.
 
-    ``measure`` is the score's name; ``scale`` is what `TOLERANCE` is relative to; ``within`` is the measure that
+    ``measure`` is the score's name; ``scale`` is what `TOLERANCE` is relative to; ``strict`` says that the score is
+    strictly convex in the left branch's class weights; ``within`` is the measure that
     chooses each feature's cut under C4.5's selection; ``tie_break`` decides among tied scores.
     """
 
@@ -210,6 +211,7 @@ class Criterion:
     measure: str
     family: Family
     scale: Scale = "impurity"
+    strict: bool = False
     binary: bool = False
     within: str | None = None
     tie_break: str | None = None
@@ -223,8 +225,8 @@ class Criterion:
 CRITERIA: dict[str, Criterion] = {
     criterion.name: criterion
     for criterion in (
-        Criterion("gini", "classification", "gini_gain", GINI),
-        Criterion("entropy", "classification", "information_gain", ENTROPY),
+        Criterion("gini", "classification", "gini_gain", GINI, strict=True),
+        Criterion("entropy", "classification", "information_gain", ENTROPY, strict=True),
         Criterion("gain_ratio", "classification", "gain_ratio", ENTROPY, "one", within="information_gain"),
         Criterion("gini_gain_ratio", "classification", "gini_gain_ratio", GINI, "one", within="gini_gain"),
         Criterion("goodness", "classification", "goodness", GINI, "one", binary=True),

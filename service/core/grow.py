@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
 from service.core.judge import narrow_bounds, read_values
+from service.core.scan import Ordered, arrange
 from service.core.schema import Target
 from service.core.search import Splits, levels_of, search
-from service.core.statistics import Entries, Ints, Tally
+from service.core.statistics import Entries, Ints
 from service.core.tree import LeafReason
-from service.core.weigh import Batch, Learner
+from service.core.weigh import Batch, Learner, make_batch
 
 Progress = Callable[[int, int], None]
 """Told after each batch: the depth reached, and the entries still open."""
@@ -50,7 +51,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Nodes that wait to be searched: a batch with their ids and depths (node,)."""
+    """Nodes that may be split: a batch with their ids and depths (node,)."""
 
     batch: Batch
     ids: Ints
@@ -62,52 +63,44 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     rows = target.rows
     growth = Growth(np.zeros(rows, np.int64))
     entries = Entries(np.arange(rows), np.zeros(rows, np.int64), 1, target.weight)
-    # a feature's first use is never its second: nothing is used up at the root
     used = None if learner.parameters.reuse_features else np.zeros((1, len(learner.features)), bool)
     bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
     batch = make_batch(target, entries, used, bounds)
     ids = _record(growth, learner, batch, np.array([-1]), np.array([0]), np.array([0]))
+    keep = _keep_open(growth, learner, batch, ids, np.zeros(1, np.int64))
+    if not keep.any():
+        return growth
+    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
+    if len(lines):
+        batch = replace(batch, ordered=arrange(learner.features, lines, np.arange(rows)))
     root = Open(batch, ids, np.zeros(1, np.int64))
     if learner.parameters.max_leaf_nodes is not None:
         _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
         return growth
     front: Open | None = root
     while front is not None:
-        front = _grow_level(growth, learner, target, front)
+        front = _expand(growth, learner, target, front, search(learner, front.batch))
         if progress is not None and front is not None:
             progress(int(front.depth[0]), len(front.batch.entries.row))
     return growth
 
 
-def make_batch(
-    target: Target, entries: Entries, used: NDArray[np.bool_] | None = None, bounds: Floats | None = None
-) -> Batch:
-    """The statistics of the nodes that ``entries`` are in; every node has at least one entry."""
-    tally = Tally(target, entries)
-    sums = tally.sum(entries.node, entries.nodes)
-    stats = tally.combine(sums, np.arange(entries.nodes))
-    rows = np.bincount(entries.node, minlength=entries.nodes)
-    return Batch(entries, tally, stats, rows, used, bounds)
+def can_scan(learner: Learner, feature: int) -> bool:
+    """True where the cuts of a feature are read off rows kept in its order; a third branch comes from counts."""
+    own_branch = learner.parameters.missing == "branch" and learner.features[feature].has_missing()
+    return learner.is_ordered(feature) and not own_branch
 
 
-def _grow_level(growth: Growth, learner: Learner, target: Target, front: Open) -> Open | None:
-    front = _drop_finished(growth, learner, target, front)
-    if not len(front.ids):
-        return None
-    splits = search(learner, front.batch)
-    return _expand(growth, learner, target, front, splits)
-
-
-def _drop_finished(growth: Growth, learner: Learner, target: Target, front: Open) -> Open:
-    """Only the nodes that may be split; what finished the others is recorded."""
-    batch, parameters = front.batch, learner.parameters
-    reason = np.zeros(len(front.ids), np.int64)
+def _keep_open(growth: Growth, learner: Learner, batch: Batch, ids: Ints, depth: Ints) -> NDArray[np.bool_]:
+    """(node,) True for the nodes that may be split; what finished the others is recorded."""
+    parameters = learner.parameters
+    reason = np.zeros(len(ids), np.int64)
     reason[batch.rows < parameters.min_samples_split] = LeafReason.MIN_SAMPLES_SPLIT
     if parameters.max_depth is not None:
-        reason[front.depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
+        reason[depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
     reason[learner.objective.impurity(batch.stats) <= 0] = LeafReason.PURE
-    _set_reasons(growth, front.ids, reason)
-    return _select(front, target, reason == 0)
+    _set_reasons(growth, ids, reason)
+    return np.asarray(reason == 0)
 
 
 def _set_reasons(growth: Growth, ids: Ints, reason: Ints) -> None:
@@ -121,23 +114,11 @@ def _set_reasons(growth: Growth, ids: Ints, reason: Ints) -> None:
             return
 
 
-def _select(front: Open, target: Target, keep: NDArray[np.bool_]) -> Open:
-    """The part of ``front`` whose nodes are in ``keep: (node,)``."""
-    if keep.all():
-        return front
-    batch = front.batch
-    if not keep.any():
-        return Open(batch, front.ids[:0], front.depth[:0])
-    renumbered = np.cumsum(keep) - 1
-    inside = keep[batch.entries.node]
-    entries = batch.entries.select(inside, renumbered[batch.entries.node[inside]], int(keep.sum()))
-    used = None if batch.used is None else batch.used[keep]
-    bounds = None if batch.bounds is None else batch.bounds[:, keep]
-    return Open(make_batch(target, entries, used, bounds), front.ids[keep], front.depth[keep])
-
-
 def _expand(growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits) -> Open | None:
-    """Split the nodes that have a split: record it and the children, route the entries; returns the children."""
+    """Split the nodes that have a split: record it and the children, route the entries.
+
+    Returns the children that may be split in turn, None without any.
+    """
     taken = splits.feature >= 0
     _set_reasons(growth, front.ids, np.where(taken, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
     if not taken.any():
@@ -145,12 +126,11 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     batch = front.batch
     branches = np.where(taken, splits.branches, 0)
     first = np.cumsum(branches) - branches
-    children = int(branches.sum())
     parent = np.repeat(np.arange(len(taken)), branches)
-    branch = np.arange(children) - first[parent]
+    branch = np.arange(len(parent)) - first[parent]
     routed = taken[batch.entries.node]
     child = first[batch.entries.node] + route_entries(learner, batch.entries, splits)
-    entries = batch.entries.select(routed, child[routed], children)
+    entries = batch.entries.regroup(routed, child[routed], len(parent))
     growth.splits.append((front.ids, growth.size + first, splits))
     return _open_children(growth, learner, target, front, splits, entries, parent, branch)
 
@@ -158,7 +138,7 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
 def _open_children(
     growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits, entries: Entries, parent: Ints,
     branch: Ints,
-) -> Open:  # fmt: skip
+) -> Open | None:  # fmt: skip
     """``parent``, ``branch``: (child,) of all children, in node order; those without rows become leaves at once."""
     rows = np.bincount(entries.node, minlength=len(parent))
     occupied = rows > 0
@@ -172,7 +152,22 @@ def _open_children(
     batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
     ids = _record(growth, learner, batch, front.ids[parent], branch, depth, occupied)
     growth.leaf[entries.row] = ids[occupied][entries.node]
-    return Open(batch, ids[occupied], depth[occupied])
+    keep = _keep_open(growth, learner, batch, ids[occupied], depth[occupied])
+    if not keep.any():
+        return None
+    if not keep.all():
+        batch = batch.take(keep[entries.node], keep)
+    ordered = _regroup_lines(front.batch, batch, target.rows)
+    return Open(replace(batch, ordered=ordered), ids[occupied][keep], depth[occupied][keep])
+
+
+def _regroup_lines(above: Batch, batch: Batch, rows: int) -> Ordered | None:
+    """The lines of ``above`` grouped by the nodes of ``batch``, its children."""
+    if above.ordered is None:
+        return None
+    child = np.full(rows, -1, np.int32)
+    child[batch.entries.row] = batch.entries.node
+    return above.ordered.regroup(child, len(batch.entries.row), above.starts())
 
 
 def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray[np.bool_]:
@@ -243,24 +238,21 @@ def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
     return offset, table
 
 
-def _grow_best_first(growth: Growth, learner: Learner, target: Target, front: Open, most: int) -> None:
+def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Open, most: int) -> None:
     """Expand the node with the greatest gain times weight until there are ``most`` leaves."""
     heap: list[tuple[float, int, Open, Splits]] = []
     leaves = 1
 
     def push(front: Open) -> None:
-        front = _drop_finished(growth, learner, target, front)
-        if not len(front.ids):
-            return
         splits = search(learner, front.batch)
         _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
         gain = splits.score - learner.objective.baseline(front.batch.stats)
         weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
         for i in np.flatnonzero(splits.feature >= 0).tolist():
-            alone = _select(front, target, np.arange(len(front.ids)) == i)
-            heapq.heappush(heap, (-float(gain[i] * weight[i]), int(front.ids[i]), alone, _pick(splits, i)))
+            alone = Open(front.batch.run(i, i + 1), front.ids[[i]], front.depth[[i]])
+            heapq.heappush(heap, (-float(gain[i] * weight[i]), int(front.ids[i]), alone, splits.take_node(i)))
 
-    push(front)
+    push(root)
     while heap:
         _, _, alone, split = heapq.heappop(heap)
         more = int(split.branches[0]) - 1
@@ -271,14 +263,3 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, front: Op
         children = _expand(growth, learner, target, alone, split)
         if children is not None:
             push(children)
-
-
-def _pick(splits: Splits, node: int) -> Splits:
-    """The split of one node, as a batch of its own."""
-    one = slice(node, node + 1)
-    category = splits.category[:, splits.category[0] == node].copy()
-    category[0] = 0
-    return Splits(
-        splits.feature[one], splits.form[one], splits.score[one], splits.branches[one], splits.missing_to[one],
-        splits.lower[one], splits.upper[one], category,
-    )  # fmt: skip

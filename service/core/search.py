@@ -2,14 +2,15 @@
 
 nominate   the best of each (node, feature)
 choose     the best feature of each node
-resolve    weigh the chosen features once more, and take the winners apart into splits
+resolve    take the winners apart into splits
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,22 @@ from numpy.typing import NDArray
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.criteria import Floats
 from service.core.judge import judge
+from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.subsets import find_left
-from service.core.weigh import Batch, Learner, list_blocks, weigh_block, weigh_chosen
+from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
 
+RUN_CELLS = 60_000
+"""Nodes are searched together up to about so many rows x features."""
+KEPT_CELLS = 2_000_000
+"""Up to so many rows x features the candidates are kept until the winner is known; beyond it they are weighed again."""
 USEFUL_MARGIN = 1e-3
 """Under C4.5's selection a feature competes whose gain is the mean useful gain less this, or more (C4.5 release 8)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Nominees:
-    """The best admissible candidate of each segment, -inf or -1 where there is none.
+    """The best admissible candidate of each segment, -inf where there is none.
 
     ``within``: what chose it among its feature's, ``across``: what it competes with, ``tie``: what decides ties
     (all 0 if nothing does): (segment,).
@@ -38,50 +44,60 @@ class Nominees:
     tie: Floats
 
 
-def nominate(
-    learner: Learner, batch: Batch, block: Block, tables: Sequence[Candidates], top: Floats | None = None
-) -> tuple[Nominees, Ints, Ints]:
-    """The first of each segment's tied best candidates, with (segment,) the table and the place in it (-1: none).
+class Board:
+    """The judged candidates of some features in some nodes; only admissible ones can be nominated."""
 
-    ``top: (segment,)`` is the score to reach where it is known already (the node's best).
-    """
-    segments, selection = len(block.node), learner.parameters.selection
-    judged = [judge(learner, batch, block, table) for table in tables]
-    score = np.concatenate([np.where(reason == 0, within, -np.inf) for reason, within in judged] or [np.empty(0)])
-    segment = np.concatenate([table.segment for table in tables] or [np.empty(0, np.int64)])
-    best = np.full(segments, -np.inf)
-    np.maximum.at(best, segment, score)
-    floor = (best if top is None else top) - learner.objective.tolerance(batch.stats, selection)[block.node]
-    near = np.flatnonzero((score >= floor[segment]) & (score > -np.inf))
-    size = np.array([0, *np.cumsum([len(table.segment) for table in tables])])
-    of_table = np.searchsorted(size, near, side="right") - 1
-    place = near - size[of_table]
-    across, tie, position = _rate_nominees(learner, tables, of_table, place)
-    order = np.lexsort((position, -tie, segment[near]))
-    order = order[np.diff(segment[near][order], prepend=-1) != 0]
-    winner = segment[near][order]
-    return (
-        Nominees(best, _spread(across[order], winner, segments, -np.inf), _spread(tie[order], winner, segments, 0.0)),
-        _spread(of_table[order], winner, segments, -1),
-        _spread(place[order], winner, segments, -1),
-    )
+    def __init__(self, learner: Learner, batch: Batch, block: Block, tables: Sequence[Candidates]) -> None:
+        self.block, self.tables = block, tables
+        self._learner = learner
+        selection = learner.parameters.selection
+        judged = [judge(learner, batch, block, table) for table in tables]
+        self._score = _join([np.where(reason == 0, within, -np.inf) for reason, within in judged], np.float64)
+        self._segment = _join([table.segment for table in tables], np.int64)
+        self._size = np.array([0, *np.cumsum([len(table.segment) for table in tables])])
+        self._tolerance = learner.objective.tolerance(batch.stats, selection)[block.node]
+        self._best = np.full(len(block.node), -np.inf)
+        np.maximum.at(self._best, self._segment, self._score)
+
+    def nominate(self, top: Floats | None = None) -> tuple[Nominees, Ints, Ints]:
+        """The first of each segment's tied best candidates, with (segment,) the table and the place in it (-1: none).
+
+        ``top: (segment,)`` is the score to reach where it is known already (the node's best).
+        """
+        segments = len(self._best)
+        floor = (self._best if top is None else top) - self._tolerance
+        near = np.flatnonzero((self._score >= floor[self._segment]) & (self._score > -np.inf))
+        of_table = np.searchsorted(self._size, near, side="right") - 1
+        place = near - self._size[of_table]
+        across, tie, position = self._rate(of_table, place)
+        order = np.lexsort((position, -tie, self._segment[near]))
+        order = order[np.diff(self._segment[near][order], prepend=-1) != 0]
+        winner = self._segment[near][order]
+        nominees = Nominees(
+            self._best, _spread(across[order], winner, segments, -np.inf), _spread(tie[order], winner, segments, 0.0)
+        )
+        spread = (_spread(values[order], winner, segments, -1) for values in (of_table, place))
+        return nominees, *spread
+
+    def _rate(self, of_table: Ints, place: Ints) -> tuple[Floats, Floats, Ints]:
+        """(near,) each near-best candidate's score across features, its tie-breaking score, and its position."""
+        objective = self._learner.objective
+        across, tie, position = np.zeros(len(place)), np.zeros(len(place)), np.zeros(len(place), np.int64)
+        for index, table in enumerate(self.tables):
+            mine = of_table == index
+            branches = objective.alter(table.branches[:, :, place[mine]])
+            node = branches.sum(1)
+            across[mine] = objective.score(branches, node)
+            broken = objective.break_ties(branches, node)
+            tie[mine] = 0.0 if broken is None else broken
+            position[mine] = table.position[place[mine]]
+        return across, tie, position
 
 
-def _rate_nominees(
-    learner: Learner, tables: Sequence[Candidates], of_table: Ints, place: Ints
-) -> tuple[Floats, Floats, Ints]:
-    """(near,) each near-best candidate's score across features, its tie-breaking score, and its position."""
-    objective = learner.objective
-    across, tie, position = np.zeros(len(place)), np.zeros(len(place)), np.zeros(len(place), np.int64)
-    for index, table in enumerate(tables):
-        mine = of_table == index
-        branches = objective.alter(table.branches[:, :, place[mine]])
-        node = branches.sum(1)
-        across[mine] = objective.score(branches, node)
-        broken = objective.break_ties(branches, node)
-        tie[mine] = 0.0 if broken is None else broken
-        position[mine] = table.position[place[mine]]
-    return across, tie, position
+def _join(arrays: Sequence[NDArray[Any]], kind: type) -> NDArray[Any]:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.empty(0, kind)
 
 
 Number = TypeVar("Number", np.float64, np.int64)
@@ -110,26 +126,84 @@ class Splits:
     upper: Ints
     category: Ints
 
+    def take_node(self, node: int) -> Splits:
+        """The split of one node, as a batch of its own."""
+        one = slice(node, node + 1)
+        category = self.category[:, self.category[0] == node].copy()
+        category[0] = 0
+        return Splits(
+            self.feature[one], self.form[one], self.score[one], self.branches[one], self.missing_to[one],
+            self.lower[one], self.upper[one], category,
+        )  # fmt: skip
+
 
 def search(learner: Learner, batch: Batch) -> Splits:
-    """The split that an exhaustive search takes in each node, ties broken by (feature order, candidate order)."""
+    """The split that an exhaustive search takes in each node, ties broken by (feature order, candidate order).
+
+    Nodes are searched in runs that fit the processor's cache, several at a time.
+    """
+    if not learner.features:
+        return _no_splits(batch.entries.nodes)
+    runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
+    if len(runs) == 1:
+        return _search_run(learner, batch)
+    return join_splits(run_parallel(lambda run: _search_run(learner, batch.run(*run)), runs), runs)
+
+
+def list_runs(cells: Ints, most: int) -> list[tuple[int, int]]:
+    """Runs (first, last) of consecutive nodes of about ``most`` cells; a larger node is a run of its own."""
+    edge = np.flatnonzero(np.diff((np.cumsum(cells) - cells) // most, prepend=-1)).tolist()
+    return list(pairwise([*edge, len(cells)]))
+
+
+def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Splits:
+    """The splits of consecutive runs of nodes, as one."""
+    names = ("feature", "form", "score", "branches", "missing_to", "lower", "upper")
+    shift = [np.array([[first], [0], [0]]) for first, _ in runs]
+    return Splits(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        category=np.concatenate([part.category + s for part, s in zip(parts, shift, strict=True)], axis=1),
+    )
+
+
+def _search_run(learner: Learner, batch: Batch) -> Splits:
     nodes, features = batch.entries.nodes, len(learner.features)
-    if features == 0:
-        return _no_splits(nodes)
     nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0)))
-    for run in list_blocks(learner, len(batch.entries.row)):
-        block, tables = weigh_block(learner, batch, run)
-        found = nominate(learner, batch, block, tables)[0]
-        for whole, part in zip(_fields(nominees), _fields(found), strict=True):
-            whole[:, run] = part.reshape(nodes, -1)
+    boards = []
+    small = len(batch.entries.row) * features <= KEPT_CELLS
+    for run, weigh in _list_units(learner, batch):
+        board = Board(learner, batch, *weigh(learner, batch, run))
+        found = board.nominate()[0]
+        segment = (board.block.node, board.block.feature)
+        nominees.within[segment], nominees.across[segment], nominees.tie[segment] = (
+            found.within, found.across, found.tie
+        )  # fmt: skip
+        if small:
+            boards.append(board)
     chosen, best = choose(learner, batch, nominees)
-    if not (chosen >= 0).any():
-        return _no_splits(nodes)
-    return resolve(learner, batch, chosen, best)
+    splits = _no_splits(nodes)
+    if not small:
+        boards = [
+            Board(learner, batch, *weigh(learner, batch, wanted))
+            for run, weigh in _list_units(learner, batch)
+            if len(wanted := np.intersect1d(run, chosen))
+        ]
+    category = [resolve(learner, splits, board, chosen, best) for board in boards]
+    return replace(splits, category=np.concatenate([splits.category, *category], axis=1))
 
 
-def _fields(nominees: Nominees) -> tuple[Floats, Floats, Floats]:
-    return nominees.within, nominees.across, nominees.tie
+Weigh = Callable[[Learner, Batch, Ints], tuple[Block, list[Candidates]]]
+
+
+def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
+    """Features that are weighed together, and how: along kept-up lines, or from counts."""
+    lines = np.empty(0, np.int64) if batch.ordered is None else batch.ordered.feature
+    most = max(1, BLOCK_CELLS // len(batch.entries.row))
+    for begin in range(0, len(lines), most):
+        yield lines[begin : begin + most], weigh_lines
+    others = np.setdiff1d(np.arange(len(learner.features)), lines)
+    for run in list_blocks(learner, others, len(batch.entries.row)):
+        yield run, weigh_block
 
 
 def choose(learner: Learner, batch: Batch, nominees: Nominees) -> tuple[Ints, Floats]:
@@ -149,23 +223,23 @@ def choose(learner: Learner, batch: Batch, nominees: Nominees) -> tuple[Ints, Fl
     return np.where(winner.any(1), winner.argmax(1), -1), best
 
 
-def resolve(learner: Learner, batch: Batch, chosen: Ints, best: Floats) -> Splits:
-    """Take the winner of each node apart; ``chosen``: its feature, ``best``: the score across features: (node,)."""
-    block, tables = weigh_chosen(learner, batch, chosen)
-    top = None if learner.parameters.selection == "c45" else best
-    nominees, of_table, place = nominate(learner, batch, block, tables, top)
-    splits = _no_splits(len(chosen))
-    splits.feature[:] = np.where(of_table >= 0, chosen, -1)
-    splits.score[:] = nominees.across
-    category = []
-    for index, table in enumerate(tables):
-        node = np.flatnonzero(of_table == index)
-        if len(node):
-            category.append(_describe(learner, splits, table, node, place[node]))
-    return Splits(
-        splits.feature, splits.form, splits.score, splits.branches, splits.missing_to, splits.lower, splits.upper,
-        np.concatenate([splits.category, *category], axis=1),
-    )  # fmt: skip
+def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: Floats) -> Ints:
+    """Fill in the ``splits`` of the nodes whose chosen feature is on the board; returns their (3, pair) categories.
+
+    ``chosen``: the feature that wins, ``best``: the score across features: (node,).
+    """
+    block = board.block
+    nominees, of_table, place = board.nominate(None if learner.parameters.selection == "c45" else best[block.node])
+    of_table = np.where(chosen[block.node] == block.feature, of_table, -1)
+    category = [np.empty((3, 0), np.int64)]
+    for index, table in enumerate(board.tables):
+        segment = np.flatnonzero(of_table == index)
+        if len(segment):
+            node = block.node[segment]
+            splits.feature[node] = block.feature[segment]
+            splits.score[node] = nominees.across[segment]
+            category.append(_describe(learner, splits, table, block, node, place[segment]))
+    return np.concatenate(category, axis=1)
 
 
 def _no_splits(nodes: int) -> Splits:
@@ -175,14 +249,14 @@ def _no_splits(nodes: int) -> Splits:
     return Splits(ints[0], ints[1], np.full(nodes, -np.inf), ints[2], ints[3], ints[4], ints[5], np.empty((3, 0), int))
 
 
-def _describe(learner: Learner, splits: Splits, table: Candidates, node: Ints, place: Ints) -> Ints:
+def _describe(learner: Learner, splits: Splits, table: Candidates, block: Block, node: Ints, place: Ints) -> Ints:
     """Fill in the ``splits`` of some nodes from their candidates; returns the categories' branches (3, pair)."""
     splits.form[node] = table.form
     splits.missing_to[node] = table.missing_to[place]
     splits.branches[node] = (table.rows[:, place] > 0).sum(0)
     if table.form == Form.THRESHOLD:
         splits.lower[node], splits.upper[node] = table.lower[place], table.upper[place]
-    category = _spell_out(splits, table, node, place)
+    category = _spell_out(table, block, place)
     if learner.parameters.empty_branches and table.form == Form.MULTIWAY and table.slots is not None:
         _open_empty_branches(learner, splits, table, table.slots, node, place)
         category[2] = category[1]
@@ -192,7 +266,7 @@ def _describe(learner: Learner, splits: Splits, table: Candidates, node: Ints, p
     return category
 
 
-def _spell_out(splits: Splits, table: Candidates, node: Ints, place: Ints) -> Ints:
+def _spell_out(table: Candidates, block: Block, place: Ints) -> Ints:
     """(3, pair) node, code and branch of every category that the chosen candidates of a nominal ``table`` split."""
     slots = table.slots
     if slots is None:
@@ -201,12 +275,12 @@ def _spell_out(splits: Splits, table: Candidates, node: Ints, place: Ints) -> In
         left, of_slot = find_left(table.subsets, slots, table.segment, place)
         branch, mine = np.where(left, 0, 1), of_slot >= 0
     else:
-        taken = np.zeros(len(splits.feature), bool)
-        taken[node] = True
+        taken = np.zeros(len(block.node), bool)
+        taken[table.segment[place]] = True
         start = slots.starts()
         branch = np.arange(len(slots.segment)) - np.repeat(start, np.diff(start, append=len(slots.segment)))
         mine = taken[slots.segment]
-    return np.stack([slots.segment[mine], slots.code[mine], branch[mine]])
+    return np.stack([block.node[slots.segment[mine]], slots.code[mine], branch[mine]])
 
 
 def _open_empty_branches(
@@ -215,7 +289,7 @@ def _open_empty_branches(
     """Give every category of the feature a branch, whether rows are in it or not; a branch is its code then."""
     levels = levels_of(learner, splits.feature[node])
     own = learner.parameters.missing == "branch"
-    last = np.searchsorted(slots.segment, node, side="right") - 1
+    last = np.searchsorted(slots.segment, table.segment[place], side="right") - 1
     splits.branches[node] = levels + (own & (slots.code[last] == levels))
     to = table.missing_to[place]
     splits.missing_to[node] = np.where(to >= 0, slots.code[table.lower[place] + np.maximum(to, 0)], to)

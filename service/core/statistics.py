@@ -7,16 +7,20 @@ machine adds them up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
+from service.core.encoding import argsort_keys
 from service.core.schema import Target
 
 Ints = NDArray[np.int64]
+Selection: TypeAlias = slice | NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,15 @@ class Entries:
     nodes: int
     weight: Floats | None = None
 
-    def select(self, keep: NDArray[np.bool_], node: Ints, nodes: int) -> Entries:
+    def regroup(self, keep: NDArray[np.bool_], node: Ints, nodes: int) -> Entries:
         """The entries where ``keep``, with new ``node: (kept,)`` ids, grouped anew."""
-        order = np.argsort(node, kind="stable")
+        order = argsort_keys(node, nodes)
         weight = None if self.weight is None else self.weight[keep][order]
         return Entries(self.row[keep][order], node[order], nodes, weight)
+
+    def take(self, inside: Selection, node: Ints, nodes: int) -> Entries:
+        """The entries of some nodes, which keep their order, with their new ``node`` ids."""
+        return Entries(self.row[inside], node, nodes, None if self.weight is None else self.weight[inside])
 
 
 class Tally:
@@ -62,6 +70,7 @@ class Tally:
     def __init__(self, target: Target, entries: Entries) -> None:
         self.classes = len(target.classes) if target.is_classification else 0
         self._unit = entries.weight is None
+        self._rows, self._entry_row, self._row_label = target.rows, entries.row, target.codes
         self._label = None if target.codes is None else target.codes[entries.row].astype(np.int64)
         self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
@@ -85,6 +94,65 @@ class Tally:
             _split(weight * offset, entries),
             _split(weight * offset * offset, entries),
         )
+
+    def take(self, inside: Selection, keep: Selection) -> Tally:
+        """The same for some nodes: their entries, and the nodes themselves."""
+        part = copy.copy(self)
+        part.quantities = tuple(
+            Quantity(tuple(p[inside] for p in q.parts), tuple(u[keep] for u in q.units)) for q in self.quantities
+        )
+        part._whole_weight = part.quantities[0]
+        part.centre = self.centre[keep]
+        part._entry_row = self._entry_row[inside]
+        part._label = None if self._label is None else self._label[inside]
+        return part
+
+    @property
+    def label(self) -> NDArray[np.int32] | None:
+        """(row,) the class of each row of the training data; None in regression."""
+        return self._row_label
+
+    def accumulate(
+        self, row: NDArray[np.int32], start: Ints, cut: Ints, segment: Ints, last: Ints | None
+    ) -> tuple[list[Ints], list[Ints] | None]:
+        """Running sums along lines of rows, read at flat places ``cut`` of ``row: (line, entry)``.
+
+        Lines are grouped alike: nodes begin at ``start: (node,)``; ``segment: (cut,)`` is line * nodes + node. Sums
+        begin anew in every node. Also the sums (class or 1, line * nodes) up to the places ``last: (line, node)``.
+        """
+        left, known = [], []
+        line = np.arange(len(row))[:, None]
+        for plane in self._list_planes(row):
+            total = np.cumsum(plane, axis=1, dtype=np.int64)
+            base = np.where(start > 0, total[:, start - 1], 0).ravel()
+            left.append(total.ravel()[cut] - base[segment])
+            if last is not None:
+                upto = np.where(last >= start, total[line, last], base.reshape(last.shape))
+                known.append(upto.ravel() - base)
+        rows = max(self.classes, 1)
+        parts = len(left) // rows
+        stacked = [np.stack(left[p * rows : (p + 1) * rows]) for p in range(parts)]
+        if last is None:
+            return stacked, None
+        return stacked, [np.stack(known[p * rows : (p + 1) * rows]) for p in range(parts)]
+
+    def _list_planes(self, row: NDArray[np.int32]) -> Iterator[NDArray[Any]]:
+        """What each entry adds to each sum: per quantity, part and class an array like ``row``."""
+        label = None if self._row_label is None else self._row_label[row]
+        for quantity in self.quantities:
+            for part in quantity.parts or (None,):
+                amount = None if part is None else self._spread_over_rows(part)[row]
+                if label is None:
+                    yield np.ones(row.shape, np.int8) if amount is None else amount.astype(np.int64)
+                    continue
+                for c in range(self.classes):
+                    yield label == c if amount is None else np.where(label == c, amount, 0.0).astype(np.int64)
+
+    def _spread_over_rows(self, part: Floats) -> Floats:
+        """(row,) a part by row instead of by entry; rows that are not in the batch hold nothing of use."""
+        by_row = np.empty(self._rows)
+        by_row[self._entry_row] = part
+        return by_row
 
     def sum(self, group: Ints, groups: int) -> list[Ints]:
         """Sums over ``group: (..., entry)`` ids, all below ``groups``; leading axes repeat the entries."""

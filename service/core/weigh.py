@@ -23,7 +23,9 @@ from service.core.criteria import Floats
 from service.core.encoding import CodedFeature
 from service.core.objective import Objective
 from service.core.parameters import Parameters
-from service.core.statistics import Entries, Ints, Tally
+from service.core.scan import Grouping, Ordered, scan_cuts
+from service.core.schema import Target
+from service.core.statistics import Entries, Ints, Selection, Tally
 from service.core.subsets import weigh_multiway, weigh_subsets
 
 BLOCK_CELLS = 250_000
@@ -34,16 +36,43 @@ BLOCK_CELLS = 250_000
 class Batch:
     """Nodes that are searched together.
 
-    ``stats: (channel, node)``, ``rows: (node,)``. ``used: (node, feature)`` marks features that the path used up;
+    ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``, ``rows: (node,)``. ``ordered`` holds the same
+    entries in value order, where that is kept up. ``used: (node, feature)`` marks features that the path used up;
     ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow; None: no such rule.
     """
 
     entries: Entries
     tally: Tally
+    sums: list[Ints]
     stats: Floats
     rows: Ints
     used: NDArray[np.bool_] | None = None
     bounds: Floats | None = None
+    ordered: Ordered | None = None
+
+    def starts(self) -> Ints:
+        """(node,) where each node's entries begin."""
+        return np.cumsum(self.rows) - self.rows
+
+    def take(self, inside: Selection, keep: Selection) -> Batch:
+        """Some of the nodes, ``keep``, with their entries, ``inside``."""
+        rows = self.rows[keep]
+        node = np.repeat(np.arange(len(rows)), rows)
+        return Batch(
+            self.entries.take(inside, node, len(rows)),
+            self.tally.take(inside, keep),
+            [s[:, keep] for s in self.sums],
+            self.stats[:, keep],
+            rows,
+            None if self.used is None else self.used[keep],
+            None if self.bounds is None else self.bounds[:, keep],
+            None if self.ordered is None else self.ordered.take(inside),
+        )
+
+    def run(self, first: int, last: int) -> Batch:
+        """The nodes from ``first`` up to ``last``."""
+        begin = int(self.rows[:first].sum())
+        return self.take(slice(begin, begin + int(self.rows[first:last].sum())), slice(first, last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +95,22 @@ class Learner:
         )
 
 
-def list_blocks(learner: Learner, entries: int) -> Iterator[NDArray[np.int64]]:
-    """Feature indices in order, in runs that are weighed together: cut alike, and not too many cells."""
+def make_batch(
+    target: Target, entries: Entries, used: NDArray[np.bool_] | None = None, bounds: Floats | None = None
+) -> Batch:
+    """The statistics of the nodes that ``entries`` are in; every node has at least one entry."""
+    tally = Tally(target, entries)
+    sums = tally.sum(entries.node, entries.nodes)
+    stats = tally.combine(sums, np.arange(entries.nodes))
+    rows = np.bincount(entries.node, minlength=entries.nodes)
+    return Batch(entries, tally, sums, stats, rows, used, bounds)
+
+
+def list_blocks(learner: Learner, features: Ints, entries: int) -> Iterator[Ints]:
+    """The given features in order, in runs that are weighed together: cut alike, and not too many cells."""
     most = max(1, BLOCK_CELLS // max(entries, 1))
     run: list[int] = []
-    for index in range(len(learner.features)):
+    for index in features.tolist():
         if run and (len(run) == most or learner.is_ordered(index) != learner.is_ordered(run[-1])):
             yield np.array(run)
             run = []
@@ -93,23 +133,19 @@ def weigh_block(
     return block, _weigh(learner, batch, block, slots, learner.is_ordered(int(features[0])), constants)
 
 
-def weigh_chosen(learner: Learner, batch: Batch, chosen: Ints) -> tuple[Block, list[Candidates]]:
-    """The candidates of one feature for each node: ``chosen: (node,)``, -1 for none; segment = node."""
-    entries = batch.entries
-    levels = np.array([coded.levels for coded in learner.features])[chosen]
-    block = Block(np.arange(entries.nodes), chosen, levels)
-    code = np.zeros(len(entries.row), np.int64)
-    of_entry = chosen[entries.node]
-    for f in np.unique(chosen[chosen >= 0]):
-        at = np.flatnonzero(of_entry == f)
-        code[at] = learner.features[f].codes[entries.row[at]]
-    slots = count_slots(batch.tally, entries.node, code, entries.nodes, int(levels.max()) + 1)
-    ordered = np.array([learner.is_ordered(f) for f in range(len(learner.features))])[chosen]
-    tables = []
-    for kind in (True, False):
-        mine = (chosen >= 0) & (ordered == kind)
-        tables += _weigh(learner, batch, block, slots.take(mine[slots.segment]), kind, False) if mine.any() else []
-    return block, tables
+def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
+    """As `weigh_block`, for ``features`` that `Batch.ordered` has lines of."""
+    ordered = batch.ordered
+    if ordered is None:
+        return weigh_block(learner, batch, features)
+    if len(features) < len(ordered.feature):
+        ordered = ordered.take_lines(np.searchsorted(ordered.feature, features))
+    levels = np.array([learner.features[f].levels for f in features])
+    grouping = Grouping(batch.entries.node, batch.starts(), batch.rows)
+    parameters = learner.parameters
+    free = parameters.min_samples_leaf == 1 and parameters.min_weight_leaf == 0 and learner.directions is None
+    strict = free and learner.objective.criterion.strict
+    return scan_cuts(batch.tally, batch.sums, ordered, levels, grouping, strict=strict)
 
 
 def _weigh(

@@ -1,0 +1,206 @@
+"""Cuts of ordered features without sorting again: entries stay in value order, feature by feature.
+
+`Ordered.row` has a line per ordered feature; a line holds the entries of all open nodes, grouped by node and, within a
+node, by value, so the groups stand at the same places in every line:
+
+    node      0 0 0 0 0 | 1 1 1 | 2 2 2 2
+    age       4 1 9 0 3 | 5 2 8 | 7 6 11 10      row numbers, ascending by age within each node
+    income    9 4 0 3 1 | 8 5 2 | 6 7 10 11
+
+Running sums along a line give the left branch of every cut. A split keeps the order: a stable sort by child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import MISSING_POSITION, NO_ROUTE, Block, Candidates, Form
+from service.core.encoding import CodedFeature, argsort_keys
+from service.core.statistics import Ints, Selection, Tally
+
+STRICT_ROWS = 100_000
+"""Up to so many rows in a node no cut amid rows of one class comes within the tolerance of the better end of its run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """Rows in value order: ``row``, ``code``: (line, entry) int32; ``feature: (line,)`` says whose each line is."""
+
+    feature: Ints
+    row: NDArray[np.int32]
+    code: NDArray[np.int32]
+
+    def take(self, inside: Selection) -> Ordered:
+        """The same for some nodes: ``inside`` are the same places in every line."""
+        return Ordered(self.feature, self.row[:, inside], self.code[:, inside])
+
+    def take_lines(self, lines: Ints) -> Ordered:
+        """Some of the lines."""
+        return Ordered(self.feature[lines], self.row[lines], self.code[lines])
+
+    def regroup(self, child: NDArray[np.int32], kept: int, start: Ints) -> Ordered:
+        """Entries grouped by ``child: (row,)``, rows of -1 left out; ``kept`` rows remain.
+
+        Children are numbered in the order of their parents, so a stable sort within a stretch of whole nodes, which
+        begin at ``start: (node,)``, is enough; stretches keep the keys within 16 bits, which numpy sorts by counting.
+        """
+        row, code = np.empty((len(self.row), kept), np.int32), np.empty((len(self.row), kept), np.int32)
+        done = 0
+        for begin, end in _list_stretches(start, self.row.shape[1]):
+            key = child[self.row[:, begin:end]]
+            stays = int((key[0] >= 0).sum()) if len(key) else 0
+            if stays:
+                # what is left out gets the greatest key, and is cut off
+                last = int(key.max()) + 1
+                first = int(key[0][key[0] >= 0].min())
+                key = np.where(key < 0, last, key) - first
+                narrow = key.astype(np.uint16 if last - first < 2**16 else np.int32)
+                order = np.argsort(narrow, axis=1, kind="stable")[:, :stays]
+                row[:, done : done + stays] = np.take_along_axis(self.row[:, begin:end], order, axis=1)
+                code[:, done : done + stays] = np.take_along_axis(self.code[:, begin:end], order, axis=1)
+            done += stays
+        return Ordered(self.feature, row, code)
+
+
+STRETCH = 30_000
+"""Entries are regrouped in stretches of about so many."""
+
+
+def _list_stretches(start: Ints, entries: int) -> list[tuple[int, int]]:
+    """Runs of whole nodes of about `STRETCH` entries; a larger node is a run of its own."""
+    runs, begin = [], 0
+    for place in [*start[1:].tolist(), entries]:
+        if place - begin >= STRETCH or place == entries:
+            runs.append((begin, place))
+            begin = place
+    return runs
+
+
+def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordered:
+    """The given ``rows``, of one node, in the order of each of the features ``which: (line,)``."""
+    row = np.empty((len(which), len(rows)), np.int32)
+    code = np.empty((len(which), len(rows)), np.int32)
+    for line, f in enumerate(which):
+        codes = features[f].codes[rows]
+        if codes.dtype.itemsize <= 2:
+            order = np.argsort(codes, kind="stable")
+        else:
+            order = argsort_keys(codes.astype(np.int64), features[f].levels + 1)
+        row[line], code[line] = rows[order], codes[order]
+    return Ordered(which, row, code)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """How the entries of every line stand: ``node: (entry,)``, and ``start``, ``rows``: (node,)."""
+
+    node: Ints
+    start: Ints
+    rows: Ints
+
+
+def scan_cuts(
+    tally: Tally, totals: list[Ints], ordered: Ordered, levels: Ints, grouping: Grouping, *, strict: bool
+) -> tuple[Block, list[Candidates]]:
+    """Every cut of every line in every node, as `weigh_block` gives them; segments are line * nodes + node.
+
+    ``totals``: the nodes' sums; ``levels: (line,)``. With ``strict`` the criterion is strictly convex and nothing
+    limits branches: then cuts amid single rows of one class, which cannot win, are left out.
+    """
+    nodes, lines = len(grouping.start), len(ordered.feature)
+    block = Block(np.tile(np.arange(nodes), lines), np.repeat(ordered.feature, nodes), np.repeat(levels, nodes))
+    lacking = _count_missing(ordered, levels, grouping)
+    cut = np.flatnonzero(_find_cuts(tally, ordered, levels, grouping, strict, lacking is not None))
+    line = cut // ordered.row.shape[1]
+    node = grouping.node[cut - line * ordered.row.shape[1]]
+    segment = line * nodes + node
+    last = None if lacking is None else grouping.start + grouping.rows - lacking - 1
+    left, known = tally.accumulate(ordered.row, grouping.start, cut, segment, last)
+    below = cut - line * ordered.row.shape[1] - grouping.start[node] + 1
+    if lacking is None or known is None:
+        return block, [_build_plain(tally, totals, ordered, segment, node, cut, left, below, grouping)]
+    gone = [np.tile(t, lines) - k for t, k in zip(totals, known, strict=True)]
+    tables = [_build_directed(tally, totals, ordered, segment, node, cut, left, below, grouping, gone, lacking.ravel())]
+    tables.append(_build_missing(tally, totals, block, gone, lacking.ravel(), grouping))
+    return block, [table for table in tables if len(table.segment)]
+
+
+def _find_cuts(
+    tally: Tally, ordered: Ordered, levels: Ints, grouping: Grouping, strict: bool, lacking: bool
+) -> NDArray[np.bool_]:
+    """(line, entry) True where a cut lies after the entry."""
+    code = ordered.code
+    ends = np.empty(code.shape, bool)  # the entry is the last of its value in its node
+    np.not_equal(code[:, :-1], code[:, 1:], out=ends[:, :-1])
+    ends[:, grouping.start[1:] - 1] = True
+    ends[:, -1:] = True
+    cuts = ends.copy()
+    cuts[:, grouping.start[1:] - 1] = False
+    cuts[:, -1:] = False
+    if lacking:
+        cuts[:, :-1] &= code[:, 1:] != levels[:, None]
+    label = tally.label
+    if strict and label is not None and int(grouping.rows.max(initial=0)) <= STRICT_ROWS:
+        of_entry = label[ordered.row]
+        amid = of_entry[:, :-1] == of_entry[:, 1:]
+        amid &= ends[:, :-1] & ends[:, 1:]
+        amid[:, 1:] &= ends[:, :-2]
+        cuts[:, :-1] &= ~amid
+    return cuts
+
+
+def _count_missing(ordered: Ordered, levels: Ints, grouping: Grouping) -> Ints | None:
+    """(line, node) how many rows lack a value; None where none does. They stand last in their node."""
+    last = ordered.code[:, grouping.start + grouping.rows - 1]
+    if not (last == levels[:, None]).any():
+        return None
+    return np.add.reduceat((ordered.code == levels[:, None]).astype(np.int64), grouping.start, axis=1)
+
+
+def _build_plain(
+    tally: Tally, totals: list[Ints], ordered: Ordered, segment: Ints, node: Ints, cut: Ints, left: list[Ints],
+    below: Ints, grouping: Grouping,
+) -> Candidates:  # fmt: skip
+    right = [total[:, node] - part for total, part in zip(totals, left, strict=True)]
+    stats = tally.combine(left, node)
+    branches = np.empty((len(stats), 2, len(cut)))
+    branches[:, 0], branches[:, 1] = stats, tally.combine(right, node)
+    code = ordered.code.ravel()
+    return Candidates(
+        Form.THRESHOLD, segment, 2 * cut, np.full(len(cut), NO_ROUTE), np.stack([below, grouping.rows[node] - below]),
+        branches, lower=code[cut].astype(np.int64), upper=code[np.minimum(cut + 1, code.size - 1)].astype(np.int64),
+    )  # fmt: skip
+
+
+def _build_directed(
+    tally: Tally, totals: list[Ints], ordered: Ordered, segment: Ints, node: Ints, cut: Ints, left: list[Ints],
+    below: Ints, grouping: Grouping, gone: list[Ints], lacking: Ints,
+) -> Candidates:  # fmt: skip
+    """As `_build_plain`; where rows lack a value each cut is two, with these left, then right."""
+    index = np.repeat(np.arange(len(cut)), 1 + (lacking[segment] > 0))
+    second = np.diff(index, prepend=-1) == 0
+    segment, node, cut, below = segment[index], node[index], cut[index], below[index]
+    doubled = lacking[segment] > 0
+    joins = doubled & ~second
+    left = [part[:, index] + away[:, segment] * joins for part, away in zip(left, gone, strict=True)]
+    plain = _build_plain(tally, totals, ordered, segment, node, cut, left, below + lacking[segment] * joins, grouping)
+    missing_to = np.where(doubled, np.where(second, 1, 0), NO_ROUTE)
+    return replace(plain, position=2 * cut + second, missing_to=missing_to)
+
+
+def _build_missing(
+    tally: Tally, totals: list[Ints], block: Block, gone: list[Ints], lacking: Ints, grouping: Grouping
+) -> Candidates:
+    """Missing against present, wherever a segment has both."""
+    segment = np.flatnonzero((lacking > 0) & (lacking < grouping.rows[block.node])).astype(np.int64)
+    node = block.node[segment]
+    first = [away[:, segment] for away in gone]
+    rest = [total[:, node] - part for total, part in zip(totals, first, strict=True)]
+    branches = np.stack([tally.combine(first, node), tally.combine(rest, node)], axis=1)
+    rows = np.stack([lacking[segment], grouping.rows[node] - lacking[segment]])
+    zeros = np.zeros(len(segment), np.int64)
+    return Candidates(Form.MISSING, segment, zeros + MISSING_POSITION, zeros, rows, branches)
