@@ -63,6 +63,7 @@ def _gather_rows(tree: Tree, leaf: Rows) -> dict[int, Rows]:
 def find_best_cut(problem: Problem, rows: Rows) -> tuple[int, float]:
     """The first feature and its first cut whose score no other surpasses, found by sorting each column."""
     statistics = _statistics(problem, rows)
+    purity = _concentration if problem.target.is_classification else _explained_squares
     total = statistics.sum(0)
     scores, cuts = [], []
     for feature in range(problem.matrix.shape[1]):
@@ -70,7 +71,7 @@ def find_best_cut(problem: Problem, rows: Rows) -> tuple[int, float]:
         order = np.argsort(values, kind="stable")
         values = values[order]
         left = np.cumsum(statistics[order], axis=0)[:-1]
-        score = _purity(left) + _purity(total - left)
+        score = purity(left) + purity(total - left)
         score[values[1:] == values[:-1]] = -np.inf
         best = int(np.argmax(score >= score.max() - SAME * len(rows)))
         scores.append(score[best])
@@ -80,18 +81,21 @@ def find_best_cut(problem: Problem, rows: Rows) -> tuple[int, float]:
 
 
 def _statistics(problem: Problem, rows: Rows) -> Floats:
-    """(row, statistic): 1 and the centred, scaled target, or the class one-hot; see `_purity`."""
+    """(row, statistic): the class one-hot; for regression 1 and the target, centred and scaled."""
     if problem.target.is_classification:
         return np.eye(len(problem.target.classes))[problem.answers[rows]]
     values = problem.answers[rows] - problem.answers[rows].mean()
     return np.stack([np.ones(len(rows)), values / (values.std() or 1.0)], axis=1)
 
 
-def _purity(sums: Floats) -> Floats:
-    """(cut,) what the best cut maximizes over its two sides: rows less rows times Gini, or the explained squares."""
-    if sums.shape[1] == 2 and (sums[:, 1] % 1).any():
-        return np.asarray(sums[:, 1] ** 2 / sums[:, 0])
-    return np.asarray((sums**2).sum(1) / sums.sum(1))
+def _concentration(counts: Floats) -> Floats:
+    """(cut,) rows less rows times Gini impurity of one side, whose sum over both the best cut maximizes."""
+    return np.asarray((counts**2).sum(1) / counts.sum(1))
+
+
+def _explained_squares(sums: Floats) -> Floats:
+    """(cut,) rows times squared mean of one side, whose sum over both the best cut maximizes."""
+    return np.asarray(sums[:, 1] ** 2 / sums[:, 0])
 
 
 def compare_trees(ours: Tree, theirs: Any) -> tuple[int, int]:  # noqa: ANN401 - scikit-learn's tree

@@ -16,7 +16,7 @@ from benchmarks.__main__ import read_findings, run_apart, update_page
 from benchmarks.load import drive
 from benchmarks.measure import Bound, Findings, Growth, Options, Result, compare, race
 from benchmarks.ours import fit
-from benchmarks.problems import LEVELS, Problem, make_mixed, make_nominal, make_numbers
+from benchmarks.problems import LEVELS, Problem, from_matrix, make_mixed, make_nominal, make_numbers
 from benchmarks.report import summarize, write_report
 from benchmarks.servers import serve_bare
 from tests.running import PROJECT
@@ -109,6 +109,13 @@ def test_exhaustive_check_passes_the_tree_and_finds_a_wrong_node(classes: int | 
     threshold[0] += 50.0
     spoilt = replace(learnt, tree=replace(learnt.tree, threshold=threshold))
     assert bench_exact.check_exhaustively(problem, spoilt)[0] == 1
+
+
+def test_exhaustive_check_of_a_regression_on_two_numbers() -> None:
+    """A target of -1 and 1, whose sums are whole like counts, is still scored by its squares: the clean cut is best."""
+    matrix = np.asfortranarray([[1.0, 4.0], [2.0, 3.0], [3.0, 2.0], [5.0, 9.0]])
+    problem = from_matrix(matrix, np.array([-1.0, -1.0, 1.0, 1.0]))
+    assert bench_exact.find_best_cut(problem, np.arange(4)) == (0, 2.5)
 
 
 @pytest.mark.system
