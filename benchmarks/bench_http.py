@@ -65,8 +65,18 @@ def many_rows(options: Options) -> Findings:
         post(ports["ours"], "/train", write_training(known, options.depth), 201)
         bodies = {"ours": (PREDICT, write_rows(known, rows)), MLSERVER: (INFER, write_tensor(known, rows))}
         contestants = {name: _make_post(ports[name], *bodies[name], 200) if name in ports else None for name in bodies}
+        _check_answers({name: contestant() for name, contestant in contestants.items() if contestant}, rows)
         work = f"POST /predict, {known.shape} as JSON"
         return Findings(compare(work, contestants, {MLSERVER: 2.0}, options))
+
+
+def _check_answers(answers: Mapping[str, bytes], rows: int) -> None:
+    """Raises RuntimeError where a server did not predict every row: it would be fast for the wrong reason."""
+    for name, content in answers.items():
+        answer = orjson.loads(content)
+        predicted = answer["predictions"] if name == "ours" else answer["outputs"][0]["data"]
+        if len(predicted) != rows:
+            raise RuntimeError(f"{name} predicted {len(predicted)} of {rows} rows")
 
 
 def training(options: Options) -> Findings:
@@ -130,7 +140,7 @@ def start(
     return ports
 
 
-def _make_post(port: int, path: str, body: bytes, status: int) -> Callable[[], object]:
+def _make_post(port: int, path: str, body: bytes, status: int) -> Callable[[], bytes]:
     return lambda: post(port, path, body, status)
 
 
