@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,56 +17,73 @@ from service.core.schema import Label
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.errors import InvalidRequest, NotFound
-from service.listing import DataSource, Source, SplitQuery, SummarySource
+from service.listing import Recent, Source, SplitQuery, make_recent, open_source
 from service.rendering import show_number, show_tree_node
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
+PAGE_CELLS = 600_000
+"""A page goes through nodes of about so many rows x features in all, or one node: then it ends, full or not."""
 COUNTED_CELLS = 300_000
 """The total of a listing of all nodes is counted at once up to about so many rows x features; else it is null."""
 
 
-def list_splits(record: ModelRecord, query: SplitQuery, store: ModelStore, settings: Settings) -> dict[str, Any]:
+def list_splits(
+    record: ModelRecord, query: SplitQuery, store: ModelStore, settings: Settings, recent: Recent | None = None
+) -> dict[str, Any]:
     """A page of the candidates of one node or of all nodes in breadth-first order, best first within each.
 
     ``next`` is the cursor of the following page, None on the last; ``total`` is None where it was not counted.
-    Raises `NotFound` for a node that is not there, `InvalidRequest` for a feature, measure or cursor that cannot be,
-    `NotRetained` where the model kept nothing to list.
+    ``recent`` keeps what was weighed for the page after. Raises `NotFound` for a node that is not there,
+    `InvalidRequest` for a feature, measure or cursor that cannot be, `NotRetained` where the model kept nothing.
     """
     tree = Tree.from_arrays(store.load_tree(record))
-    kept = store.load_data(record)
-    source: Source = (
-        SummarySource(record, tree, kept) if record.retention == "summary" else DataSource(record, tree, kept)
-    )
+    source = open_source(record, tree, store, recent or make_recent())
     _check_query(query, tree, source)
     nodes = np.flatnonzero(tree.rows > 0) if query.node is None else np.array([query.node])
-    begin_node, begin = _read_cursor(query.cursor, nodes)
-    heads: list[dict[str, Any]] = []
-    splits: list[dict[str, Any]] = []
-    following = None
-    for view in source.view_nodes(nodes[nodes >= begin_node]):
-        index = view.select(query)
-        skip = begin if view.node == begin_node else 0
-        room = min(query.limit, settings.max_page) - len(splits)
-        page = index[skip : skip + room]
-        if len(page):
-            heads.append(view.head())
-            splits += [view.render(i, query) for i in page]
-        if skip + len(page) < len(index):
-            following = _write_cursor(view.node, skip + len(page))
-            break
+    page = _fill_page(source, tree, nodes, query, min(query.limit, settings.max_page))
     return {
         "criterion": record.body["parameters"]["criterion"],
         "measure": query.measure or source.measure,
         "classes": list(tree.classes) or None,
         "retention": record.retention,
         "total": _count_total(source, tree, nodes, query),
-        "next": following,
-        "nodes": heads,
-        "splits": splits,
+        "next": page.following,
+        "nodes": page.heads,
+        "splits": page.splits,
         "warnings": source.warnings(),
     }
+
+
+@dataclass
+class Page:
+    """Candidates, what is said of their nodes, and the cursor of what follows."""
+
+    heads: list[dict[str, Any]] = field(default_factory=list)
+    splits: list[dict[str, Any]] = field(default_factory=list)
+    following: str | None = None
+
+
+def _fill_page(source: Source, tree: Tree, nodes: Ints, query: SplitQuery, limit: int) -> Page:
+    """Up to ``limit`` candidates from the cursor on; fewer where finding them takes more than `PAGE_CELLS`."""
+    page = Page()
+    begin_node, begin = _read_cursor(query.cursor, nodes)
+    nodes = nodes[nodes >= begin_node]
+    cells = np.cumsum(tree.rows[nodes] * max(len(tree.features), 1))
+    few = nodes[: max(int(np.searchsorted(cells, PAGE_CELLS, side="right")), 1)]
+    for view in source.view_nodes(few, query):
+        skip = begin if view.node == begin_node else 0
+        shown = view.render(skip, skip + limit - len(page.splits))
+        if shown:
+            page.heads.append(view.head())
+            page.splits += shown
+        if skip + len(shown) < len(view):
+            page.following = _write_cursor(view.node, skip + len(shown))
+            return page
+    if len(few) < len(nodes):
+        page.following = _write_cursor(int(nodes[len(few)]), 0)
+    return page
 
 
 def _check_query(query: SplitQuery, tree: Tree, source: Source) -> None:
@@ -87,7 +105,7 @@ def _count_total(source: Source, tree: Tree, nodes: Ints, query: SplitQuery) -> 
     """How many candidates the query has over all pages, where counting them is quick."""
     if len(nodes) > 1 and int(tree.rows[nodes].sum()) * len(tree.features) > COUNTED_CELLS:
         return None
-    return sum(len(view.select(query)) for view in source.view_nodes(nodes))
+    return sum(len(view) for view in source.view_nodes(nodes, query))
 
 
 def _write_cursor(node: int, offset: int) -> str:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from service.core.audit import Audited, Listing, group_nodes, list_candidates, rank_by
+from service.core.audit import Audited, Listing, list_candidates, prepare_audit, rank_by
 from service.core.candidates import Form
-from service.core.criteria import LOWER_IS_BETTER
+from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.learn import Learnt
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.rendering import show_candidate, show_head, show_margins
+from service.rendering import show_candidates, show_listed_head
 from service.retention import unpack_data, unpack_summary
+from service.store.cache import RecentlyUsed
+from service.store.models import ModelStore
 from service.store.records import ModelRecord
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+RECENT_BYTES = 64 * 2**20
+"""Each worker keeps about so much of what recent audits weighed."""
+WHOLE = -1
+"""In the place of a group of nodes: what serves all of them."""
 
 
 @dataclass(frozen=True)
@@ -36,72 +47,94 @@ class SplitQuery:
     cursor: str | None = None
 
 
-class DataView:
-    """The candidates of one node, weighed again from the retained data."""
+Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing]
+"""By model and group of nodes: their candidates, and under `WHOLE` what is needed to weigh any."""
 
-    def __init__(self, audited: Audited, listing: Listing, place: int) -> None:
+
+def make_recent() -> Recent:
+    """Room for what recent audits weighed."""
+    return RecentlyUsed(RECENT_BYTES, lambda value: value.count_bytes())
+
+
+class DataView:
+    """What a query wants of one node, weighed again from the retained data."""
+
+    def __init__(self, audited: Audited, listing: Listing, place: int, query: SplitQuery) -> None:
         self.node = int(listing.nodes[place])
         self._audited, self._listing, self._place = audited, listing, place
+        self._rows = listing.find_rows(place)
+        self._ranks = listing.rank[self._rows] if query.measure is None else rank_by(listing, query.measure, self._rows)
+        self._chosen = self._select(query)
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self._chosen)
 
     def head(self) -> dict[str, Any]:
         """What is said of the node."""
-        margin = show_margins(self._audited.learner, self._listing, self._place)
-        return show_head(self._audited.tree, self.node) | {"margin": margin}
+        return show_listed_head(self._audited, self._listing, self._place)
 
-    def select(self, query: SplitQuery) -> Ints:
-        """The candidates that the query wants, in its order."""
-        listing = self._listing
-        rows = listing.find_rows(self._place)
+    def render(self, begin: int, end: int) -> list[dict[str, Any]]:
+        """Some of the candidates, in the query's order."""
+        chosen = self._chosen[begin:end]
+        return show_candidates(self._audited.learner, self._listing, self._rows[chosen], self._ranks[chosen])
+
+    def _select(self, query: SplitQuery) -> Ints:
+        """The candidates that the query wants, in its order, as indices into the node's."""
+        wanted = np.flatnonzero(self._find_wanted(query))
+        rank = self._ranks[wanted]
+        ranked, others = wanted[rank > 0], wanted[rank == 0]
+        ranked = ranked[np.argsort(rank[rank > 0])]
+        others = others[np.argsort(self._rate_inadmissible(others, query), kind="stable")]
+        chosen = np.concatenate([ranked, others])[: query.top]
+        return np.sort(chosen) if query.sort == "position" else chosen
+
+    def _find_wanted(self, query: SplitQuery) -> Flags:
+        """(candidate,) True where all filters agree."""
+        listing, rows = self._listing, self._rows
+        wanted = np.ones(len(rows), bool)
         if query.feature is not None:
             names = [feature.name for feature in self._audited.tree.features]
-            rows = rows[listing.feature[rows] == names.index(query.feature)]
+            wanted &= listing.feature[rows] == names.index(query.feature)
         if query.type is not None:
-            rows = rows[self._forms()[rows] == query.type]
+            wanted &= self._name_forms() == query.type
         if query.chosen is not None:
-            rows = rows[listing.chosen[rows] == query.chosen]
+            wanted &= listing.chosen[rows] == query.chosen
         if query.admissible is not None:
-            rows = rows[(listing.reason[rows] == 0) == query.admissible]
-        rank = self._ranks(query)[rows]
-        worth = np.where(rank == 0, self._worth(query)[rows], 0.0)
-        chosen = np.lexsort((worth, rank, rank == 0))[: query.top]
-        return rows[np.sort(chosen) if query.sort == "position" else chosen]
+            wanted &= (listing.reason[rows] == 0) == query.admissible
+        return wanted
 
-    def _forms(self) -> np.ndarray[Any, np.dtype[np.str_]]:
+    def _name_forms(self) -> np.ndarray[Any, np.dtype[np.str_]]:
         """(candidate,) the API's name of each candidate's form; cuts of an ordinal feature are subsets."""
-        listing = self._listing
-        names = np.array([table.form.name.lower() for table in listing.tables])[listing.table]
-        ordinal = np.array([feature.kind == "ordinal" for feature in self._audited.tree.features])[listing.feature]
-        return np.where(ordinal & (names == Form.THRESHOLD.name.lower()), "subset", names)
+        listing, rows = self._listing, self._rows
+        names = np.array([table.form.name.lower() for table in listing.tables])[listing.table[rows]]
+        ordinal = np.array([feature.kind == "ordinal" for feature in self._audited.tree.features])
+        cut = names == Form.THRESHOLD.name.lower()
+        return np.where(ordinal[listing.feature[rows]] & cut, "subset", names)
 
-    def _worth(self, query: SplitQuery) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """(candidate,) what orders the inadmissible ones: their scores, best first, the undefined last."""
+    def _rate_inadmissible(self, chosen: Ints, query: SplitQuery) -> Floats:
+        """What orders those without a rank, ascending: their scores, best first, the undefined last."""
         measure = query.measure or self._audited.learner.objective.criterion.measure
-        score = self._listing.scores[measure] * (1 if measure in LOWER_IS_BETTER else -1)
+        score = self._listing.score_rows(measure, self._rows[chosen]) * (1 if measure in LOWER_IS_BETTER else -1)
         return np.where(np.isnan(score), np.inf, score)
-
-    def _ranks(self, query: SplitQuery) -> Ints:
-        return self._listing.rank if query.measure is None else rank_by(self._listing, query.measure)
-
-    def render(self, index: int, query: SplitQuery) -> dict[str, Any]:
-        """One candidate."""
-        return show_candidate(self._audited.learner, self._listing, index, int(self._ranks(query)[index]))
 
 
 class DataSource:
-    """Listings from retained data."""
+    """Listings from retained data; those of recent questions are kept in ``recent``."""
 
-    def __init__(self, record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> None:
-        self._audited = unpack_data(record, tree, data)
-        self._id = record.id
-        self.measures = list(self._audited.learner.objective.measures())
-        self.measure = self._audited.learner.objective.criterion.measure
+    def __init__(self, model: str, audited: Audited, recent: Recent) -> None:
+        self._model, self._audited, self._recent = model, audited, recent
+        self.measures = list(audited.learner.objective.measures())
+        self.measure = audited.learner.objective.criterion.measure
 
-    def view_nodes(self, nodes: Ints) -> Iterator[DataView]:
-        """Each node with rows, in order."""
-        for group in group_nodes(self._audited, nodes[self._audited.tree.rows[nodes] > 0]):
-            listing = list_candidates(self._audited, group)
-            for place in range(len(group)):
-                yield DataView(self._audited, listing, place)
+    def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[DataView]:
+        """What the query wants of each node with rows, in order; nothing is weighed before it is asked for."""
+        audited = self._audited
+        for index in np.unique(audited.group[nodes[audited.tree.rows[nodes] > 0]]).tolist():
+            group = audited.groups[index]
+            listing = self._recent.get((self._model, index), partial(list_candidates, audited, group))
+            for place in np.flatnonzero(np.isin(group, nodes)).tolist():
+                yield DataView(audited, cast("Listing", listing), place, query)
 
     def warnings(self) -> list[str]:
         """Nothing: the listing is complete."""
@@ -109,40 +142,43 @@ class DataSource:
 
 
 class SummaryView:
-    """What was kept of one node."""
+    """What a query wants of what was kept of one node, in (feature, candidate) order."""
 
-    def __init__(self, node: int, head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    def __init__(self, node: int, head: dict[str, Any], rows: list[dict[str, Any]], query: SplitQuery) -> None:
         self.node = node
-        self._head, self._rows = head, rows
+        self._head, self._rows, self._ranks = head, rows, _rank_kept(rows, query.measure)
+        ranks = self._ranks
+        wanted = [i for i, row in enumerate(rows) if _is_wanted(row, query)]
+        best_first = sorted(wanted, key=lambda i: (ranks[i] is None, ranks[i] or 0, i))[: query.top]
+        self._chosen = sorted(best_first) if query.sort == "position" else best_first
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self._chosen)
 
     def head(self) -> dict[str, Any]:
         """What is said of the node."""
         return self._head
 
-    def select(self, query: SplitQuery) -> list[int]:
-        """The candidates that the query wants, in its order; they were kept in (feature, candidate) order."""
-        wanted = [i for i, row in enumerate(self._rows) if _is_wanted(row, query)]
-        ranks = self._ranks(query)
-        best_first = sorted(wanted, key=lambda i: (ranks[i] is None, ranks[i] or 0, i))[: query.top]
-        return sorted(best_first) if query.sort == "position" else best_first
+    def render(self, begin: int, end: int) -> list[dict[str, Any]]:
+        """Some of the candidates, in the query's order."""
+        return [self._rows[i] | {"rank": self._ranks[i]} for i in self._chosen[begin:end]]
 
-    def _ranks(self, query: SplitQuery) -> list[int | None]:
-        if query.measure is None:
-            return [row["rank"] for row in self._rows]
-        sign = 1 if query.measure in LOWER_IS_BETTER else -1
-        scored = [
-            (sign * row["scores"][query.measure], i)
-            for i, row in enumerate(self._rows)
-            if row["admissible"] and row["scores"][query.measure] is not None
-        ]
-        ranks: list[int | None] = [None] * len(self._rows)
-        for rank, (_, i) in enumerate(sorted(scored), start=1):
-            ranks[i] = rank
-        return ranks
 
-    def render(self, index: int, query: SplitQuery) -> dict[str, Any]:
-        """One candidate."""
-        return self._rows[index] | {"rank": self._ranks(query)[index]}
+def _rank_kept(rows: Sequence[Mapping[str, Any]], measure: str | None) -> list[int | None]:
+    """The rank of each kept candidate: among all that were weighed, or under another measure among those kept."""
+    if measure is None:
+        return [row["rank"] for row in rows]
+    sign = 1 if measure in LOWER_IS_BETTER else -1
+    scored = [
+        (sign * row["scores"][measure], i)
+        for i, row in enumerate(rows)
+        if row["admissible"] and row["scores"][measure] is not None
+    ]
+    ranks: list[int | None] = [None] * len(rows)
+    for rank, (_, i) in enumerate(sorted(scored), start=1):
+        ranks[i] = rank
+    return ranks
 
 
 def _is_wanted(row: Mapping[str, Any], query: SplitQuery) -> bool:
@@ -161,11 +197,11 @@ class SummarySource:
         self._record, self._tree, self._data = record, tree, data
         self.measures, self.measure = list(data["measures"]), str(data["measure"])
 
-    def view_nodes(self, nodes: Ints) -> Iterator[SummaryView]:
-        """Each node with rows, in order."""
+    def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[SummaryView]:
+        """What the query wants of each node with rows, in order."""
         for node in nodes[self._tree.rows[nodes] > 0].tolist():
             head, rows = unpack_summary(self._record, self._data, node)
-            yield SummaryView(node, head, rows)
+            yield SummaryView(node, head, rows, query)
 
     def warnings(self) -> list[str]:
         """What the listing lacks."""
@@ -180,19 +216,26 @@ class SummarySource:
 Source = DataSource | SummarySource
 
 
+def open_source(record: ModelRecord, tree: Tree, store: ModelStore, recent: Recent) -> Source:
+    """Where the listings of a model come from; raises `NotRetained` where it kept nothing."""
+    if record.retention == "summary":
+        return SummarySource(record, tree, store.load_data(record))
+    audited = recent.get((record.id, WHOLE), lambda: unpack_data(record, tree, store.load_data(record)))
+    return DataSource(record.id, cast("Audited", audited), recent)
+
+
 def summarize_splits(learnt: Learnt, target: Target, kept: int) -> dict[str, Any]:
     """What ``retain: summary`` keeps, before packing: heads and rows by node, and the measures' names."""
-    audited = Audited(learnt.learner, target, learnt.tree, learnt.leaf)
+    audited = prepare_audit(learnt.learner, target, learnt.tree, learnt.leaf)
     heads: list[dict[str, Any]] = [{} for _ in range(learnt.tree.nodes)]
     rows: list[list[dict[str, Any]]] = [[] for _ in range(learnt.tree.nodes)]
-    for group in group_nodes(audited, np.flatnonzero(learnt.tree.rows > 0)):
+    for group in audited.groups:
         listing = list_candidates(audited, group)
         best = _find_best_of_features(listing, kept)
-        for place in range(len(group)):
-            heads[group[place]] = DataView(audited, listing, place).head()
-        for index in best.tolist():
-            node = int(group[listing.node[index]])
-            rows[node].append(show_candidate(learnt.learner, listing, index, int(listing.rank[index])))
+        for place, node in enumerate(group.tolist()):
+            heads[node] = show_listed_head(audited, listing, place)
+        for shown in show_candidates(learnt.learner, listing, best, listing.rank[best]):
+            rows[shown["node"]].append(shown)
     objective = learnt.learner.objective
     names = {"measures": list(objective.measures()), "measure": objective.criterion.measure, "kept": kept}
     return {"heads": heads, "rows": rows, "names": names}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from service.core.assemble import place_thresholds
-from service.core.audit import Listing, find_margins
+from service.core.audit import Audited, Listing, find_margins, gather_branches
 from service.core.candidates import NO_ROUTE, Candidates, Form
+from service.core.encoding import CodedFeature
 from service.core.judge import Reason
 from service.core.schema import Feature, Label
+from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.tree import LeafReason, Tree
 from service.core.weigh import Learner
@@ -50,15 +54,15 @@ def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
     """Rows, weight, class weights or mean and variance, and impurity of a node."""
     shown: dict[str, Any] = {"n": int(tree.rows[node]), "weight": float(tree.weight[node])}
     if tree.classes:
-        shown["counts"] = show_counts(tree.counts[:, node])
+        shown["counts"] = show_counts(tree.counts[:, node].tolist())
     else:
         shown |= {"mean": float(tree.mean[node]), "variance": float(tree.impurity[node])}
     return shown | {"impurity": float(tree.impurity[node])}
 
 
-def show_counts(counts: np.ndarray[Any, np.dtype[np.float64]]) -> list[int | float]:
+def show_counts(counts: Sequence[float]) -> list[int | float]:
     """Class weights; whole ones are shown as whole numbers."""
-    return [int(c) if c.is_integer() else c for c in counts.tolist()]
+    return [int(count) if count.is_integer() else count for count in counts]
 
 
 def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:
@@ -80,9 +84,7 @@ def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:
         }
         return shown | _show_side(missing_to)
     if form == Form.THRESHOLD:
-        cut = int(tree.whole[node]) + 1
-        shown = {"type": "subset", "categories": [list(feature.categories[:cut]), list(feature.categories[cut:])]}
-        return shown | _show_side(missing_to)
+        return show_halves(feature, int(tree.whole[node]) + 1) | _show_side(missing_to)
     start = int(tree.category_start[node])
     branch = tree.category_branch[start : start + len(feature.categories) + 1].tolist()
     labels: list[Label | None] = [*feature.categories, None]
@@ -128,85 +130,130 @@ def show_head(tree: Tree, node: int) -> dict[str, Any]:
     }
 
 
-def show_margins(learner: Learner, listing: Listing, node: int) -> dict[str, float | None]:
-    """The margins of one node (an index into the listing's nodes)."""
-    nearest, other = find_margins(listing, node, learner.objective.criterion.measure)
-    return {"any": nearest, "other_feature": other}
+def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str, Any]:
+    """What a listing says of a node (an index into its nodes), with how far its best candidate is ahead."""
+    nearest, other = find_margins(listing, node)
+    return show_head(audited.tree, int(listing.nodes[node])) | {"margin": {"any": nearest, "other_feature": other}}
 
 
-def show_candidate(learner: Learner, listing: Listing, index: int, rank: int) -> dict[str, Any]:
-    """One candidate of a listing; ``rank`` 0 is shown as null."""
-    scores = {name: show_number(float(values[index])) for name, values in listing.scores.items()}
-    reason = Reason(int(listing.reason[index]))
-    return {
-        "node": int(listing.nodes[listing.node[index]]),
-        "rank": rank or None,
-        "chosen": bool(listing.chosen[index]),
-        "feature": learner.features[int(listing.feature[index])].feature.name,
-        "split": show_candidate_split(learner, listing, index),
-        "branches": _show_branches(learner, listing, index),
-        "score": scores[learner.objective.criterion.measure],
-        "scores": scores,
-        "admissible": reason == Reason.ADMISSIBLE,
-        "reason": None if reason == Reason.ADMISSIBLE else reason.name.lower(),
-    }
+def show_candidates(learner: Learner, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:
+    """Some candidates of a listing with their ``ranks: (candidate,)``, of which 0 is shown as null."""
+    measures = learner.objective.measures()
+    scores = {name: [show_number(score) for score in listing.score_rows(name, rows).tolist()] for name in measures}
+    splits: list[dict[str, Any]] = [{}] * len(rows)
+    branches: list[list[dict[str, Any]]] = [[]] * len(rows)
+    for index in np.unique(listing.table[rows]).tolist():
+        mine = np.flatnonzero(listing.table[rows] == index)
+        for i, split in zip(mine.tolist(), _show_splits(learner, listing, index, rows[mine]), strict=True):
+            splits[i] = split
+        for i, shown in zip(mine.tolist(), _show_branches(learner, listing, index, rows[mine]), strict=True):
+            branches[i] = shown
+    names = [coded.feature.name for coded in learner.features]
+    columns = zip(
+        listing.nodes[listing.node[rows]].tolist(), ranks.tolist(), listing.chosen[rows].tolist(),
+        listing.feature[rows].tolist(), listing.reason[rows].tolist(), strict=True,
+    )  # fmt: skip
+    return [
+        {
+            "node": node,
+            "rank": rank or None,
+            "chosen": chosen,
+            "feature": names[feature],
+            "split": splits[i],
+            "branches": branches[i],
+            "score": scores[learner.objective.criterion.measure][i],
+            "scores": {name: values[i] for name, values in scores.items()},
+            "admissible": reason == Reason.ADMISSIBLE,
+            "reason": None if reason == Reason.ADMISSIBLE else Reason(reason).name.lower(),
+        }
+        for i, (node, rank, chosen, feature, reason) in enumerate(columns)
+    ]
 
 
-def show_candidate_split(learner: Learner, listing: Listing, index: int) -> dict[str, Any]:
-    """How one candidate splits."""
-    table, place = listing.tables[int(listing.table[index])], int(listing.place[index])
-    coded = learner.features[int(listing.feature[index])]
-    feature, missing_to = coded.feature, int(table.missing_to[place])
+def _show_splits(learner: Learner, listing: Listing, index: int, rows: Ints) -> list[dict[str, Any]]:
+    """How candidates of one table split."""
+    table = listing.tables[index]
     if table.form in (Form.MISSING, Form.CONSTANT):
-        return {"type": table.form.name.lower()}
-    if table.form == Form.THRESHOLD:
-        lower, upper = table.lower[[place]], table.upper[[place]]
-        if feature.kind != "numeric":
-            cut = int(lower[0]) + 1
-            halves = [list(feature.categories[:cut]), list(feature.categories[cut:])]
-            return {"type": "subset", "categories": halves} | _show_side(missing_to)
-        threshold, whole = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
-        below, above = coded.values[lower].tolist()[0], coded.values[upper].tolist()[0]
-        return {
+        return [{"type": table.form.name.lower()} for _ in rows]
+    shown: list[dict[str, Any]] = [{}] * len(rows)
+    for f in np.unique(listing.feature[rows]).tolist():
+        coded, mine = learner.features[f], np.flatnonzero(listing.feature[rows] == f)
+        place = listing.place[rows[mine]]
+        if table.form == Form.THRESHOLD and coded.feature.kind == "numeric":
+            splits = _show_thresholds(learner, coded, table.lower[place], table.upper[place])
+        elif table.form == Form.THRESHOLD:
+            splits = [show_halves(coded.feature, cut + 1) for cut in table.lower[place].tolist()]
+        else:
+            name = table.form.name.lower()
+            groups = [_group_categories(table, at, coded.feature) for at in place.tolist()]
+            splits = [{"type": name, "categories": categories} for categories in groups]
+        for i, split, side in zip(mine.tolist(), splits, table.missing_to[place].tolist(), strict=True):
+            shown[i] = split | _show_side(side, table.form)
+    return shown
+
+
+def show_halves(feature: Feature, cut: int) -> dict[str, Any]:
+    """The cut of an ordinal feature before its category number ``cut``."""
+    return {"type": "subset", "categories": [list(feature.categories[:cut]), list(feature.categories[cut:])]}
+
+
+def _show_thresholds(learner: Learner, coded: CodedFeature, lower: Ints, upper: Ints) -> list[dict[str, Any]]:
+    """Cuts of a numeric feature between the codes ``lower`` and ``upper``: (cut,)."""
+    feature = coded.feature
+    threshold, whole = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
+    return [
+        {
             "type": "threshold",
-            "threshold": show_threshold(feature, float(threshold[0]), int(whole[0])),
+            "threshold": show_threshold(feature, at, exact),
             "below": below if feature.integer else show_number(below),
             "above": above if feature.integer else show_number(above),
-        } | _show_side(missing_to)
-    groups = _group_categories(table, place, feature)
-    return {"type": table.form.name.lower(), "categories": groups} | _show_side(missing_to, table.form)
+        }
+        for at, exact, below, above in zip(
+            threshold.tolist(), whole.tolist(), coded.values[lower].tolist(), coded.values[upper].tolist(), strict=True
+        )
+    ]
 
 
 def _group_categories(table: Candidates, place: int, feature: Feature) -> list[list[Label | None]]:
     """The categories of each branch; null is what is missing, where that is a category."""
     labels: list[Label | None] = [*feature.categories, None]
-    slots = table.slots
+    slots, subsets = table.slots, table.subsets
     if slots is None:
         return []
     begin, end = np.searchsorted(slots.segment, [table.segment[place], table.segment[place] + 1])
     codes = slots.code[begin:end]
-    if table.subsets is None:
+    if subsets is None:
         return [[labels[code]] for code in codes]
-    left = find_left(table.subsets, slots, table.segment, np.array([place]))[0][begin:end]
+    subsets = replace(subsets, rank=subsets.rank[begin:end], order=subsets.order[begin:end])
+    left = find_left(subsets, slots.take(np.arange(begin, end)), table.segment, np.array([place]))[0]
     return [[labels[code] for code in codes[left]], [labels[code] for code in codes[~left]]]
 
 
-def _show_branches(learner: Learner, listing: Listing, index: int) -> list[dict[str, Any]]:
-    """Both populations of each branch that has rows.
+def _show_branches(learner: Learner, listing: Listing, index: int, rows: Ints) -> list[list[dict[str, Any]]]:
+    """Both populations of each branch that has rows, for candidates of one table.
 
     Where missing values have a learnt direction or a branch they are an outcome of the test: all routed are known.
     """
-    table, place = listing.tables[int(listing.table[index])], int(listing.place[index])
-    stats, rows = table.branches[:, :, place], table.rows[:, place]
-    centre = float(listing.batch.tally.centre[listing.node[index]])
+    table, place = listing.tables[index], listing.place[rows]
+    stats = gather_branches(table, place)
     impurity = learner.objective.impurity(stats)
+    weight = learner.objective.criterion.family.weigh(stats)
+    classes = learner.objective.criterion.task == "classification"
+    centre = listing.centre[listing.node[rows]].tolist()
+    columns = zip(
+        table.rows[:, place].T.tolist(), weight.T.tolist(), impurity.T.tolist(), stats.T.tolist(), strict=False
+    )
     shown = []
-    for branch in np.flatnonzero(rows > 0):
-        routed: dict[str, Any] = {"n": int(rows[branch])}
-        if learner.objective.criterion.task == "classification":
-            routed |= {"weight": float(stats[:, branch].sum()), "counts": show_counts(stats[:, branch])}
-        else:
-            mean = centre + float(stats[1, branch] / stats[0, branch])
-            routed |= {"weight": float(stats[0, branch]), "mean": mean, "variance": float(impurity[branch])}
-        shown.append({"known": routed | {"impurity": float(impurity[branch])}, "routed": routed})
+    for i, (counts, weights, impurities, channels) in zip(range(len(rows)), columns, strict=False):
+        branches = []
+        for n, heavy, impure, channel in zip(counts, weights, impurities, channels, strict=True):
+            if n == 0:
+                continue
+            routed: dict[str, Any] = {"n": n, "weight": heavy}
+            if classes:
+                routed["counts"] = show_counts(channel)
+            else:
+                routed |= {"mean": centre[i] + channel[1] / channel[0], "variance": impure}
+            branches.append({"known": routed | {"impurity": impure}, "routed": routed})
+        shown.append(branches)
     return shown

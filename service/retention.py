@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from service.core.audit import Audited
+from service.core.audit import Audited, prepare_audit
 from service.core.encoding import CodedFeature, smallest_unsigned
 from service.core.learn import Learnt, build_learner
 from service.core.parameters import Parameters
@@ -49,7 +49,7 @@ def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Aud
         target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight)
     parameters = Parameters(**record.body["parameters"])
     learner = build_learner(features, target, parameters, shown.get("positive_class"))[0]
-    return Audited(learner, target, tree, np.asarray(data["leaf"]).astype(np.int64))
+    return prepare_audit(learner, target, tree, np.asarray(data["leaf"]))
 
 
 def pack_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,5 +74,5 @@ def unpack_summary(record: ModelRecord, data: Mapping[str, Any], node: int) -> t
 def _check_format(record: ModelRecord, data: Mapping[str, Any]) -> None:
     if data.get("layout") != DATA_FORMAT:
         raise DamagedModel(
-            f"the data of model {record.id} have format {data.get('format')!r}; this release reads {DATA_FORMAT}"
+            f"the data of model {record.id} have format {data.get('layout')!r}; this release reads {DATA_FORMAT}"
         )

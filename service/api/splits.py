@@ -12,7 +12,7 @@ from service.api.blueprint import Resource
 from service.api.fields import CELL, COUNTS, SCALAR, Anything, Envelope, PageLimit, choice, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
-from service.api.state import settings, store
+from service.api.state import recent, settings, store
 from service.listing import SplitQuery
 
 blueprint = Resource("splits", __name__, description="The audit of a model's splits")
@@ -146,7 +146,7 @@ def get_splits(query: dict[str, Any], reference: str) -> Response:
     audit answer 409.
     """
     record = store().find(reference)
-    page = auditing.list_splits(record, read_query(query), store(), settings())
+    page = auditing.list_splits(record, read_query(query), store(), settings(), recent())
     return answer({"model": summarize_model(record), **page, "next": next_url(page["next"])})
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from flask import Flask, current_app
 
+from service.listing import Recent, make_recent
 from service.settings import Settings
 from service.store.models import ModelStore
 
@@ -19,6 +20,7 @@ class State:
 
     settings: Settings
     store: ModelStore
+    recent: Recent = field(default_factory=make_recent)
 
 
 def register(app: Flask, state: State) -> None:
@@ -34,3 +36,8 @@ def settings() -> Settings:
 def store() -> ModelStore:
     """The store of the app that handles this request."""
     return cast("State", current_app.extensions[_KEY]).store
+
+
+def recent() -> Recent:
+    """What the recent audits of this app weighed."""
+    return cast("State", current_app.extensions[_KEY]).recent

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from service.core.candidates import Candidates, Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.judge import judge, narrow_bounds, read_values
+from service.core.objective import Objective
 from service.core.schema import Target
 from service.core.search import USEFUL_MARGIN
 from service.core.statistics import Entries, Ints
@@ -19,109 +21,172 @@ from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_bl
 
 LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""
+SIDE_BY_SIDE = 32
+"""At least so many candidates are scored at a time: numpy adds up classes in the same order, then, few or many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What is needed to weigh a model's candidates again: its learner and target, its tree, (row,) its leaves."""
+    """What is needed to weigh a model's candidates again.
+
+    ``row: (row,)`` are the training rows in such an order that those below a node stand side by side, from
+    ``begin: (node,)`` on. ``bounds: (2, node)``: see `Batch`. ``groups`` are the nodes with rows that are audited
+    together, in breadth-first order, and ``group: (node,)`` is the group of each node (-1: it has no rows).
+    """
 
     learner: Learner
     target: Target
     tree: Tree
-    leaf: Ints
+    row: Ints
+    begin: Ints
+    bounds: Floats | None
+    groups: list[Ints]
+    group: Ints
+
+    def count_bytes(self) -> int:
+        """About how much memory it takes, but for what is mapped from the model's files."""
+        return self.row.nbytes + 4 * self.begin.nbytes
+
+
+def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:
+    """What does not differ from node to node; ``leaf: (row,)`` is where each training row ended."""
+    begin = _place_rows(tree)
+    row = np.argsort(begin[leaf], kind="stable")
+    bounds = None if learner.directions is None else find_bounds(learner, tree)
+    groups = _group_nodes(tree)
+    group = np.full(tree.nodes, -1)
+    for index, nodes in enumerate(groups):
+        group[nodes] = index
+    return Audited(learner, target, tree, row, begin, bounds, groups, group)
+
+
+def _place_rows(tree: Tree) -> Ints:
+    """(node,) where the rows of each node begin when those below a node stand side by side, its first child's first."""
+    before = np.cumsum(tree.rows) - tree.rows
+    begin = before - before[tree.first_child[tree.parent]]
+    begin[0] = 0
+    edges = np.searchsorted(tree.depth, np.arange(1, int(tree.depth.max()) + 2))
+    for first, last in pairwise(edges.tolist()):
+        begin[first:last] += begin[tree.parent[first:last]]
+    return begin
+
+
+def _group_nodes(tree: Tree) -> list[Ints]:
+    """Runs of nodes with rows, each of one depth and small enough to be audited together."""
+    nodes = np.flatnonzero(tree.rows > 0)
+    cells = tree.rows[nodes] * max(len(tree.features), 1)
+    groups: list[Ints] = []
+    run: list[int] = []
+    size = 0
+    for node, depth, cost in zip(nodes.tolist(), tree.depth[nodes].tolist(), cells.tolist(), strict=True):
+        if run and (size + cost > LISTED_CELLS or depth != tree.depth[run[0]]):
+            groups.append(np.array(run))
+            run, size = [], 0
+        run.append(node)
+        size += cost
+    return [*groups, np.array(run)]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """All candidates of ``nodes``, in (node, feature, candidate) order; every array is (candidate,).
 
-    ``table``, ``place``: where its branches are in ``tables``. ``node`` indexes ``nodes``. ``rank`` is 1 for the best
-    under the selection, 0 for what is inadmissible. ``chosen`` marks the split that the tree took. ``key``:
-    (key, candidate) what ranks, greater first.
+    ``table``, ``place``: where its branches are in ``tables``. ``node`` indexes ``nodes``. ``score`` is that of the
+    criterion. ``rank`` is 1 for the best under the selection, 0 for what is inadmissible. ``chosen`` marks the split
+    that the tree took. ``centre: (node,)`` is what the sums of a regression are about.
     """
 
     nodes: Ints
-    batch: Batch
+    centre: Floats
+    objective: Objective
     tables: list[Candidates]
     table: Ints
     place: Ints
     node: Ints
     feature: Ints
     reason: Ints
-    scores: dict[str, Floats]
-    key: Floats
+    score: Floats
     rank: Ints
     chosen: NDArray[np.bool_]
 
     def find_rows(self, node: int) -> Ints:
         """The candidates of one node (an index into ``nodes``)."""
-        return np.flatnonzero(self.node == node)
+        return np.arange(*np.searchsorted(self.node, [node, node + 1]))
+
+    def score_rows(self, measure: str, rows: Ints) -> Floats:
+        """The scores of some candidates under any measure."""
+        if measure == self.objective.criterion.measure:
+            return self.score[rows]
+        scores = np.empty(len(rows))
+        of_table = self.table[rows]
+        for index in np.unique(of_table).tolist():
+            mine = np.flatnonzero(of_table == index)
+            branches = self.objective.alter(gather_branches(self.tables[index], self.place[rows[mine]]))
+            scores[mine] = score_branches(self.objective, branches, measure)[: len(mine)]
+        return scores
+
+    def count_bytes(self) -> int:
+        """About how much memory it takes."""
+        arrays = (self.table, self.place, self.node, self.feature, self.reason, self.score, self.rank, self.chosen)
+        parts = [(t.segment, t.position, t.missing_to, t.rows, t.branches, t.lower, t.upper) for t in self.tables]
+        return sum(array.nbytes for part in [arrays, *parts] for array in part)
 
 
-def group_nodes(audited: Audited, nodes: Ints) -> Iterator[Ints]:
-    """Runs of ``nodes`` (ascending ids) of one depth with rows, small enough to audit together."""
-    tree = audited.tree
-    cells = np.maximum(tree.rows[nodes], 1) * max(len(tree.features), 1)
-    run: list[int] = []
-    size = 0
-    for node, cost in zip(nodes.tolist(), cells.tolist(), strict=True):
-        if run and (size + cost > LISTED_CELLS or tree.depth[node] != tree.depth[run[0]]):
-            yield np.array(run)
-            run, size = [], 0
-        run.append(node)
-        size += cost
-    if run:
-        yield np.array(run)
+def gather_branches(table: Candidates, place: Ints) -> Floats:
+    """(channel, branch, candidate) the branches at ``place``, again from the first on up to `SIDE_BY_SIDE`."""
+    return table.branches[:, :, np.resize(place, max(len(place), SIDE_BY_SIDE))]
+
+
+def score_branches(objective: Objective, branches: Floats, measure: str) -> Floats:
+    """(candidate,) one measure of altered ``branches: (channel, branch, candidate)``."""
+    with np.errstate(invalid="ignore"):
+        return objective.measures()[measure](branches, branches.sum(1))
 
 
 def list_candidates(audited: Audited, nodes: Ints) -> Listing:
-    """Weigh, judge, score and rank every candidate of ``nodes``, none of which is above another; all have rows."""
+    """Weigh, judge and rank every candidate of ``nodes``, none of which is above another; all have rows."""
     batch = _rebuild_batch(audited, nodes)
-    learner = audited.learner
-    tables, parts = [], []
+    learner, objective = audited.learner, audited.learner.objective
+    tables: list[Candidates] = []
+    whole: list[list[Ints]] = []
+    real: list[list[Floats]] = []
     for run in list_blocks(learner, np.arange(len(learner.features)), len(batch.entries.row)):
         block, found = weigh_block(learner, batch, run, constants=True)
         for table in found:
             reason, within = judge(learner, batch, block, table)
-            parts.append((block.node[table.segment], block.feature[table.segment], reason, within))
+            score = within
+            if learner.parameters.selection != "criterion":
+                score = score_branches(objective, objective.alter(table.branches), objective.criterion.measure)
+            size = len(table.segment)
+            origin = [np.full(size, len(tables)), np.arange(size)]
+            whole.append([*origin, block.node[table.segment], block.feature[table.segment], reason.astype(np.int64)])
+            real.append([np.where(reason == 0, within, -np.inf), score])
             tables.append(table)
-    size = [len(table.segment) for table in tables]
-    of_table = np.repeat(np.arange(len(tables)), size)
-    place = np.concatenate([np.arange(n) for n in size] or [np.empty(0, np.int64)])
-    position = np.concatenate([t.position for t in tables] or [np.empty(0, np.int64)])
-    node, feature, reason, within = (
-        np.concatenate([part[i] for part in parts] or [np.empty(0, np.int64)]) for i in range(4)
-    )
-    scores = _score_all(learner, tables)
+    none = np.empty(0, np.int64)
+    position = np.concatenate([table.position for table in tables] or [none])
+    of_table, place, node, feature, reasons = (np.concatenate([p[i] for p in whole] or [none]) for i in range(5))
+    within, score = (np.concatenate([p[i] for p in real] or [none.astype(float)]) for i in range(2))
     order = np.lexsort((position, feature, node))
-    of_table, place, node, feature = of_table[order], place[order], node[order], feature[order]
-    reason, within = reason[order], within[order].astype(np.float64)
-    scores = {name: values[order] for name, values in scores.items()}
-    key = _build_keys(learner, batch, node, feature, np.where(reason == 0, within, -np.inf), scores)
-    rank = _rank(node, reason == 0, key)
-    chosen = (rank == 1) & ~audited.tree.is_leaf[nodes][node]
-    return Listing(
-        nodes, batch, tables, of_table, place, node, feature, reason.astype(np.int64), scores, key, rank, chosen
-    )
+    of_table, place, node, feature, reasons = (each[order] for each in (of_table, place, node, feature, reasons))
+    unranked = Listing(
+        nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
+        np.zeros(len(node), np.int64), np.zeros(len(node), bool),
+    )  # fmt: skip
+    rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order]))
+    return replace(unranked, rank=rank, chosen=(rank == 1) & ~audited.tree.is_leaf[nodes][node])
 
 
 def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     """The batch that growth searched: the rows below each node, with the rules that the path imposes."""
     tree, learner = audited.tree, audited.learner
-    owner = np.full(tree.nodes, -1)
-    owner[nodes] = np.arange(len(nodes))
-    for depth in range(int(tree.depth[nodes].min(initial=0)) + 1, int(tree.depth.max()) + 1):
-        level = np.flatnonzero(tree.depth == depth)
-        level = level[owner[level] < 0]
-        owner[level] = owner[tree.parent[level]]
-    row = np.flatnonzero(owner[audited.leaf] >= 0)
-    node = owner[audited.leaf[row]]
-    order = np.argsort(node, kind="stable")
-    row = row[order]
+    rows = tree.rows[nodes]
+    node = np.repeat(np.arange(len(nodes)), rows)
+    skipped = audited.begin[nodes] - (np.cumsum(rows) - rows)
+    row = audited.row[skipped[node] + np.arange(len(node))]
     weight = None if audited.target.weight is None else audited.target.weight[row]
-    entries = Entries(row, node[order], len(nodes), weight)
+    entries = Entries(row, node, len(nodes), weight)
     used = None if learner.parameters.reuse_features else _find_used(learner, tree, nodes)
-    bounds = None if learner.directions is None else find_bounds(learner, tree)[:, nodes]
+    bounds = None if audited.bounds is None else audited.bounds[:, nodes]
     return make_batch(audited.target, entries, used, bounds)
 
 
@@ -151,37 +216,31 @@ def find_bounds(learner: Learner, tree: Tree) -> Floats:
     return bounds
 
 
-def _score_all(learner: Learner, tables: Sequence[Candidates]) -> dict[str, Floats]:
-    """Every measure of every candidate, in table order."""
-    objective = learner.objective
-    altered = [objective.alter(table.branches) for table in tables]
-    with np.errstate(invalid="ignore"):
-        return {
-            name: np.concatenate([measure(branches, branches.sum(1)) for branches in altered] or [np.empty(0)])
-            for name, measure in objective.measures().items()
-        }
+def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats) -> list[Floats]:
+    """What ranks, first key first, each (candidate,): tied with the best, the tie-breaking score, the score.
 
-
-def _build_keys(
-    learner: Learner, batch: Batch, node: Ints, feature: Ints, within: Floats, scores: dict[str, Floats]
-) -> Floats:
-    """(key, candidate) what ranks, first key first: tied with the best, the tie-breaking score, the score.
-
-    Under C4.5's selection the first key says that the candidate is its feature's and has a useful gain.
+    ``within: (candidate,)`` is -inf for what is inadmissible. Under C4.5's selection the first key says that the
+    candidate is its feature's and has a useful gain.
     """
-    criterion, selection = learner.objective.criterion, learner.parameters.selection
-    score = np.where(within > -np.inf, scores[criterion.measure], -np.inf)
-    if selection == "c45":
-        eligible = _find_eligible(learner, batch, node, feature, within)
+    criterion, node = learner.objective.criterion, listing.node
+    score = np.where(within > -np.inf, listing.score, -np.inf)
+    eligible: NDArray[np.bool_] | None = None
+    rival = score
+    if learner.parameters.selection == "c45":
+        eligible = _find_eligible(learner, batch, node, listing.feature, within)
         rival = np.where(eligible, score, -np.inf)
-    else:
-        eligible, rival = np.ones(len(node), bool), score
     best = np.full(batch.entries.nodes, -np.inf)
     np.maximum.at(best, node, rival)
     with np.errstate(invalid="ignore"):
         tied = (rival >= (best - learner.objective.tolerance(batch.stats))[node]) & (rival > -np.inf)
-    tie = scores[criterion.tie_break] if criterion.tie_break else np.zeros(len(node))
-    return np.stack([tied, np.where(tied, tie, 0.0), eligible & ~tied, np.where(tied, 0.0, score)]).astype(float)
+    keys = [tied.astype(float)]
+    if criterion.tie_break:
+        tie = np.zeros(len(node))
+        tie[tied] = listing.score_rows(criterion.tie_break, np.flatnonzero(tied))
+        keys.append(tie)
+    if eligible is not None:
+        keys.append((eligible & ~tied).astype(float))
+    return [*keys, np.where(tied, 0.0, score)]
 
 
 def _find_eligible(learner: Learner, batch: Batch, node: Ints, feature: Ints, within: Floats) -> NDArray[np.bool_]:
@@ -201,32 +260,33 @@ def _find_eligible(learner: Learner, batch: Batch, node: Ints, feature: Ints, wi
     return eligible
 
 
-def _rank(node: Ints, admissible: NDArray[np.bool_], key: Floats) -> Ints:
-    """(candidate,) 1 for the best of its node, 0 for what is inadmissible; equal keys stay in order."""
+def _rank(node: Ints, ranked: NDArray[np.bool_], keys: Sequence[Floats]) -> Ints:
+    """(candidate,) 1 for the best of its node by ``keys``, 0 for what is not ranked; equal keys stay in order."""
     rank = np.zeros(len(node), np.int64)
-    index = np.flatnonzero(admissible)
-    order = index[np.lexsort((*(-key[::-1, index]), node[index]))]
+    index = np.flatnonzero(ranked)
+    order = index[np.lexsort((*(-key[index] for key in reversed(keys)), node[index]))]
     first = np.flatnonzero(np.diff(node[order], prepend=-1))
     rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order))) + 1
     return rank
 
 
-def rank_by(listing: Listing, measure: str) -> Ints:
-    """(candidate,) ranks under another measure, 0 where it is inadmissible or undefined."""
-    score = listing.scores[measure] * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
-    return _rank(listing.node, (listing.reason == 0) & ~np.isnan(score), np.nan_to_num(score)[None])
+def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
+    """Ranks of ``rows``, all candidates of a node, under another measure; 0 where inadmissible or undefined."""
+    score = listing.score_rows(measure, rows) * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
+    ranked = (listing.reason[rows] == 0) & ~np.isnan(score)
+    return _rank(listing.node[rows], ranked, [np.nan_to_num(score)])
 
 
-def find_margins(listing: Listing, node: int, measure: str) -> tuple[float | None, float | None]:
+def find_margins(listing: Listing, node: int) -> tuple[float | None, float | None]:
     """How far the best admissible candidate of a node is ahead of the next one, and of the best of another feature."""
     rows = listing.find_rows(node)
-    rows = rows[listing.rank[rows] > 0]
-    if not len(rows):
+    rank, score = listing.rank[rows], listing.score[rows]
+    first, second = np.flatnonzero(rank == 1), np.flatnonzero(rank == 2)
+    if not len(first):
         return None, None
-    rows = rows[np.argsort(listing.rank[rows])]
-    score = listing.scores[measure][rows]
-    other = score[listing.feature[rows] != listing.feature[rows[0]]]
+    best = float(score[first[0]])
+    other = score[(rank > 0) & (listing.feature[rows] != listing.feature[rows[first[0]]])]
     return (
-        float(score[0] - score[1]) if len(score) > 1 else None,
-        float(score[0] - np.nanmax(other)) if len(other) else None,
+        best - float(score[second[0]]) if len(second) else None,
+        best - float(np.nanmax(other)) if len(other) else None,
     )

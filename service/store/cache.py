@@ -1,4 +1,4 @@
-"""Loaded files by id, the least recently used one dropped first. Ids never change their meaning, so nothing expires."""
+"""Values by key, the least recently used ones dropped first. Model ids never change their meaning: nothing expires."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ Value = TypeVar("Value")
 
 
 class RecentlyUsed(Generic[Key, Value]):
-    """At most ``size`` values, shared by the threads of a process."""
+    """Values of at most ``size`` in all, shared by the threads of a process; each counts 1 unless ``weigh`` says more.
 
-    def __init__(self, size: int) -> None:
+    A value that is larger than ``size`` by itself is not kept.
+    """
+
+    def __init__(self, size: int, weigh: Callable[[Value], int] = lambda _: 1) -> None:
         self._size = size
+        self._weigh = weigh
         self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._weight = 0
         self._lock = threading.Lock()
 
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
@@ -26,14 +31,21 @@ class RecentlyUsed(Generic[Key, Value]):
                 self._values.move_to_end(key)
                 return self._values[key]
         value = load()  # without the lock: others need not wait for a large file
+        if self._weigh(value) > self._size:
+            return value
         with self._lock:
+            self._remove(key)
             self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._size:
-                self._values.popitem(last=False)
+            self._weight += self._weigh(value)
+            while self._weight > self._size:
+                self._remove(next(iter(self._values)))
         return value
 
     def drop(self, key: Key) -> None:
         """Forget the value of ``key`` if it is here; who still uses it keeps it."""
         with self._lock:
-            self._values.pop(key, None)
+            self._remove(key)
+
+    def _remove(self, key: Key) -> None:
+        if key in self._values:
+            self._weight -= self._weigh(self._values.pop(key))

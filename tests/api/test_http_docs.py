@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +18,15 @@ EXAMPLE = re.compile(r"```http\n(\w+) (\S+)\n(.*?)```\n(?:\n```json (\d+)\n(.*?)
 
 
 def shows(written: Any, real: Any) -> bool:  # noqa: ANN401 - JSON
-    """Whether all that is written is in the real answer, an ellipsis standing for anything."""
+    """Whether all that is written is in the real answer, an ellipsis standing for anything; rounding may differ."""
     if written == "…":
         return True
     if isinstance(written, dict):
         return isinstance(real, dict) and all(name in real and shows(one, real[name]) for name, one in written.items())
     if isinstance(written, list):
         return isinstance(real, list) and len(real) == len(written) and all(map(shows, written, real))
+    if isinstance(written, float):
+        return isinstance(real, int | float) and math.isclose(written, real, rel_tol=1e-12)
     return bool(written == real)
 
 

@@ -38,3 +38,20 @@ def test_drop() -> None:
     cache.get("a", lambda: 1)
     cache.drop("a")
     assert cache.get("a", lambda: 2) == 2
+
+
+@given(st.integers(1, 9), st.lists(st.integers(1, 10)))
+def test_values_count_by_their_weight(size: int, keys: list[int]) -> None:
+    """Of values that weigh differently, the latest that fit together are kept, and one that never fits is not."""
+    cache: RecentlyUsed[int, int] = RecentlyUsed(size, lambda value: value)
+    loaded: list[int] = []
+    for key in keys:
+        cache.get(key, lambda key=key: loaded.append(key) or key)  # type: ignore[misc] # a default binds it
+    fitting = [key for key in dict.fromkeys(reversed(keys)) if key <= size]
+    newest = next((place for place in range(len(fitting) + 1) if sum(fitting[: place + 1]) > size), len(fitting))
+    loaded.clear()
+    for key in fitting[:newest]:
+        assert cache.get(key, lambda key=key: loaded.append(key) or key) == key  # type: ignore[misc]
+    assert loaded == []
+    cache.get(size + 1, lambda: size + 1)
+    assert cache.get(size + 1, lambda: 0) == 0
