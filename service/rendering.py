@@ -182,7 +182,7 @@ def _show_splits(learner: Learner, listing: Listing, index: int, rows: Ints) -> 
         if table.form == Form.THRESHOLD and coded.feature.kind == "numeric":
             splits = _show_thresholds(learner, coded, table.lower[place], table.upper[place])
         elif table.form == Form.THRESHOLD:
-            splits = [show_halves(coded.feature, cut + 1) for cut in table.lower[place].tolist()]
+            splits = [show_halves(coded.feature, cut + 1) for cut in coded.codes[table.lower[place]].tolist()]
         else:
             name = table.form.name.lower()
             groups = [_group_categories(table, at, coded.feature) for at in place.tolist()]
@@ -198,7 +198,7 @@ def show_halves(feature: Feature, cut: int) -> dict[str, Any]:
 
 
 def _show_thresholds(learner: Learner, coded: CodedFeature, lower: Ints, upper: Ints) -> list[dict[str, Any]]:
-    """Cuts of a numeric feature between the codes ``lower`` and ``upper``: (cut,)."""
+    """Cuts of a numeric feature between the values of the rows ``lower`` and ``upper``: (cut,)."""
     feature = coded.feature
     threshold, whole = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
     return [
@@ -209,7 +209,11 @@ def _show_thresholds(learner: Learner, coded: CodedFeature, lower: Ints, upper: 
             "above": above if feature.integer else show_number(above),
         }
         for at, exact, below, above in zip(
-            threshold.tolist(), whole.tolist(), coded.values[lower].tolist(), coded.values[upper].tolist(), strict=True
+            threshold.tolist(),
+            whole.tolist(),
+            (coded.numbers[lower] + 0).tolist(),
+            (coded.numbers[upper] + 0).tolist(),
+            strict=True,
         )
     ]
 

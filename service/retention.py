@@ -12,35 +12,58 @@ from service.core.audit import Audited, prepare_audit
 from service.core.encoding import CodedFeature, smallest_unsigned
 from service.core.learn import Learnt, build_learner
 from service.core.parameters import Parameters
-from service.core.schema import Target
+from service.core.schema import Feature, Target
 from service.core.tree import Tree
 from service.errors import DamagedModel
 from service.store.records import ModelRecord
 
 DATA_FORMAT = 1
+SAMPLED = 10_000
+"""So many cells of a column tell whether its values recur."""
+FEW_LEVELS = 2**16
+"""Fewer distinct values than this are kept as codes of one or two bytes."""
 
 
 def pack_data(learnt: Learnt, target: Target) -> dict[str, Any]:
-    """The coded training data, and the leaf of each row."""
+    """The training data in compact form, and the leaf of each row."""
     leaf = learnt.leaf.astype(smallest_unsigned(learnt.tree.nodes))
     return {
         "layout": DATA_FORMAT,
-        "codes": [coded.codes for coded in learnt.learner.features],
-        "values": [coded.values for coded in learnt.learner.features],
+        "features": [_pack_feature(coded) for coded in learnt.learner.features],
         "target": target.values if target.codes is None else target.codes,
         "weight": target.weight,
         "leaf": leaf,
     }
 
 
+def _pack_feature(coded: CodedFeature) -> dict[str, Any]:
+    """Codes and their values where these are few; numbers otherwise, which then are the shorter form."""
+    if coded.feature.kind != "numeric":
+        return {"codes": coded.codes}
+    sample = coded.numbers[:: max(1, len(coded.numbers) // SAMPLED)]
+    if len(np.unique(sample)) < len(sample) // 2 and coded.levels < FEW_LEVELS:
+        return {"codes": coded.codes, "values": coded.values}
+    return {"numbers": coded.numbers, "missing": coded.missing}
+
+
+def _unpack_feature(feature: Feature, plain: Mapping[str, Any]) -> CodedFeature:
+    if feature.kind != "numeric":
+        return CodedFeature(feature, codes=np.asarray(plain["codes"]))
+    if "numbers" in plain:
+        missing = None if plain["missing"] is None else np.asarray(plain["missing"])
+        return CodedFeature(feature, numbers=np.asarray(plain["numbers"]), missing=missing)
+    codes, values = np.asarray(plain["codes"]), np.asarray(plain["values"])
+    missing = codes == len(values)
+    # one more value, for the code of what is missing
+    filler = values.dtype.type(0 if feature.integer else np.nan)
+    numbers = np.append(values, filler)[codes]
+    return CodedFeature(feature, numbers=numbers, missing=missing if feature.integer and missing.any() else None)
+
+
 def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Audited:
     """What the audit needs, from the record, the tree and the packed data."""
     _check_format(record, data)
-    codes, values = data["codes"], data["values"]
-    features = tuple(
-        CodedFeature(feature, np.asarray(code), np.asarray(value))
-        for feature, code, value in zip(tree.features, codes, values, strict=True)
-    )
+    features = tuple(_unpack_feature(f, plain) for f, plain in zip(tree.features, data["features"], strict=True))
     shown = record.body["schema"]["target"]
     weight = None if data["weight"] is None else np.asarray(data["weight"])
     if tree.classes:

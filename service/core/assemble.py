@@ -105,7 +105,7 @@ def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> d
         "missing_to": np.full(nodes, NO_ROUTE),
         "score": np.full(nodes, np.nan),
     }
-    codes = np.zeros((2, nodes), np.int64)
+    rows = np.zeros((2, nodes), np.int64)
     categories = [np.empty((3, 0), np.int64)]
     for ids, first, splits in growth.splits:
         taken = np.flatnonzero(splits.feature >= 0)
@@ -113,14 +113,14 @@ def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> d
         for name in ("feature", "form", "branches", "missing_to", "score"):
             out[name][at] = getattr(splits, name)[taken]
         out["first_child"][at] = rank[first[taken]]
-        codes[:, at] = splits.lower[taken], splits.upper[taken]
+        rows[:, at] = splits.lower[taken], splits.upper[taken]
         node, code, branch = splits.category
         categories.append(np.stack([rank[ids[node]], code, branch]))
-    out |= _write_thresholds(learner, out["feature"], out["form"], codes)
+    out |= _write_thresholds(learner, out["feature"], out["form"], rows)
     return out | _write_categories(learner, out["feature"], out["form"], np.concatenate(categories, axis=1))
 
 
-def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) -> dict[str, NDArray[Any]]:
+def _write_thresholds(learner: Learner, feature: Ints, form: Ints, rows: Ints) -> dict[str, NDArray[Any]]:
     nodes = len(feature)
     threshold, whole = np.full(nodes, np.nan), np.zeros(nodes, np.int64)
     beside, beside_whole = np.full((2, nodes), np.nan), np.zeros((2, nodes), np.int64)
@@ -128,19 +128,20 @@ def _write_thresholds(learner: Learner, feature: Ints, form: Ints, codes: Ints) 
         at = np.flatnonzero((feature == f) & (form == Form.THRESHOLD))
         coded = learner.features[f]
         if coded.feature.kind != "numeric":
-            whole[at], beside_whole[:, at] = codes[0, at], codes[:, at]
+            whole[at], beside_whole[:, at] = coded.codes[rows[0, at]], coded.codes[rows[:, at]]
             continue
-        lower, upper = codes[:, at]
+        lower, upper = rows[:, at]
         threshold[at], whole[at] = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
-        beside[:, at] = coded.values[codes[:, at]]
+        beside[:, at] = coded.numbers[rows[:, at]]
         if coded.feature.integer:
-            beside_whole[:, at] = coded.values[codes[:, at]]
+            beside_whole[:, at] = coded.numbers[rows[:, at]]
     return {"threshold": threshold, "whole": whole, "beside": beside, "beside_whole": beside_whole}
 
 
 def place_thresholds(coded: CodedFeature, lower: Ints, upper: Ints, threshold_value: str) -> tuple[Floats, Ints]:
-    """(cut,) thresholds between the codes ``lower`` and ``upper`` of a numeric feature, as float64 and as int64."""
-    threshold, whole = find_midpoints(coded.values, lower, upper)
+    """(cut,) thresholds between the values of training rows ``lower`` and ``upper``, as float64 and as int64."""
+    # adding 0 turns -0.0 into 0.0
+    threshold, whole = find_midpoints(coded.numbers[lower] + 0, coded.numbers[upper] + 0)
     if threshold_value == "data":
         return largest_values_up_to(coded.values, threshold, whole)
     return threshold, whole

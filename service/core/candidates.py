@@ -40,16 +40,19 @@ class Slots:
     """The occupied slots of some segments, in (segment, code) order.
 
     ``segment``, ``code``, ``rows``: (slot,); ``sums``: whole-number sums (class or 1, slot), see `Tally`.
+    ``sample: (slot,)`` is one of the training rows in the slot.
     """
 
     segment: Ints
     code: Ints
     rows: Ints
     sums: list[Ints]
+    sample: Ints
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Slots:
         """Some of the slots."""
-        return Slots(self.segment[index], self.code[index], self.rows[index], [s[:, index] for s in self.sums])
+        sums = [s[:, index] for s in self.sums]
+        return Slots(self.segment[index], self.code[index], self.rows[index], sums, self.sample[index])
 
     def starts(self) -> Ints:
         """(run,) the first slot of each run of equal segments."""
@@ -61,8 +64,8 @@ class Candidates:
     """Candidates of one form; branches of one candidate stand side by side, empty ones have no rows.
 
     ``segment``, ``position`` (order within the feature), ``missing_to`` (the branch of missing values): (candidate,);
-    ``rows: (branch, candidate)``; ``branches: (channel, branch, candidate)``. ``lower``, ``upper``: the codes beside
-    a threshold. ``left``: see `Subsets`; ``slots``: the known slots that subsets and multiway splits distribute.
+    ``rows: (branch, candidate)``; ``branches: (channel, branch, candidate)``. ``lower``, ``upper``: training rows whose
+    values stand beside a threshold (a multiway split keeps the first of its slots in ``lower``). ``left``: see `Subsets`; ``slots``: the known slots that subsets and multiway splits distribute.
     """
 
     form: Form
@@ -97,22 +100,25 @@ BITS, ONE, ORDER = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What the segments of some slots are: ``node``, ``feature``, ``levels`` (of the feature): (segment,)."""
+    """What segments are: ``node``, ``feature``, and where slots are counted ``levels`` of the feature: (segment,)."""
 
     node: Ints
     feature: Ints
-    levels: Ints
+    levels: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def count_slots(tally: Tally, segment: Ints, code: Ints, segments: int, width: int) -> Slots:
     """Sums of each occupied (segment, code); both are (..., entry), every code is below ``width``."""
     key = segment * width + code
     bound = segments * width
+    row = np.broadcast_to(tally.row, key.shape).ravel()
+    flat = key.ravel()
     if bound <= 4 * key.size + 1024:
         rows = tally.count_rows(sums := tally.sum(key, bound), key, bound)
+        sample: Ints = np.zeros(bound, np.int64)
+        sample[flat] = row
         index = np.flatnonzero(rows)
-        return Slots(index // width, index % width, rows[index], [s[:, index] for s in sums])
-    flat = key.ravel()
+        return Slots(index // width, index % width, rows[index], [s[:, index] for s in sums], sample[index])
     order = argsort_keys(flat, bound)
     ordered = flat[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -121,7 +127,7 @@ def count_slots(tally: Tally, segment: Ints, code: Ints, segments: int, width: i
     group = group.reshape(key.shape)
     sums = tally.sum(group, len(first))
     rows = tally.count_rows(sums, group, len(first))
-    return Slots(ordered[first] // width, ordered[first] % width, rows, sums)
+    return Slots(ordered[first] // width, ordered[first] % width, rows, sums, row[order[first]])
 
 
 def split_missing(slots: Slots, block: Block) -> tuple[Slots, Slots]:
@@ -141,7 +147,7 @@ def accumulate(slots: Slots) -> Slots:
         total = np.cumsum(values, axis=-1)
         return total - np.repeat(total[..., start] - values[..., start], lengths, axis=-1)
 
-    return Slots(slots.segment, slots.code, run(slots.rows), [run(s) for s in slots.sums])
+    return Slots(slots.segment, slots.code, run(slots.rows), [run(s) for s in slots.sums], slots.sample)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +227,8 @@ def weigh_cuts(known: Slots, totals: Totals, tally: Tally, block: Block, own_bra
     cut = np.flatnonzero(known.segment[1:] == known.segment[:-1])
     left = accumulate(known).take(cut)
     candidates, index = build_binary(Form.THRESHOLD, left, cut, totals, tally, block, own_branch)
-    lower = known.code[cut][index]
-    upper = known.code[cut + 1][index] if len(cut) else lower
+    lower = known.sample[cut][index]
+    upper = known.sample[cut + 1][index] if len(cut) else lower
     return replace(candidates, lower=lower, upper=upper)
 
 

@@ -7,24 +7,58 @@ slot:   0 .. levels-1   the distinct values of a numeric feature, ascending, or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.schema import Column, Feature
 
+Ints: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 
-@dataclass(frozen=True, slots=True)
+
 class CodedFeature:
-    """A feature of the training data: ``codes: (row,)`` of the smallest unsigned type, ``values: (level,)``.
+    """A feature of the training rows: its numbers, or the codes of its categories.
 
-    ``values`` are the distinct numbers of a numeric feature, ascending, and empty for the other kinds.
+    ``numbers: (row,)`` float64 (NaN is missing) or int64, of a numeric feature, with ``missing: (row,)`` where int64
+    cells lack a value; ``codes: (row,)`` unsigned. A numeric feature is coded when that is asked for: growth sorts
+    numbers and needs no codes.
     """
 
-    feature: Feature
-    codes: NDArray[np.unsignedinteger]
-    values: NDArray[np.float64] | NDArray[np.int64]
+    def __init__(
+        self,
+        feature: Feature,
+        *,
+        numbers: Numbers | None = None,
+        missing: NDArray[np.bool_] | None = None,
+        codes: NDArray[np.unsignedinteger] | None = None,
+    ) -> None:
+        self.feature = feature
+        self.numbers: Numbers = np.empty(0) if numbers is None else numbers
+        self.missing = missing
+        self._codes = codes
+
+    @cached_property
+    def _coded(self) -> tuple[NDArray[np.unsignedinteger], Numbers]:
+        """Codes and distinct numbers of a numeric feature."""
+        missing = self.is_missing()
+        # adding 0 turns -0.0 into 0.0, so that the two are one value
+        values, known = np.unique(self.numbers[~missing] + self.numbers.dtype.type(0), return_inverse=True)
+        codes = np.full(len(missing), len(values), dtype=smallest_unsigned(len(values)))
+        codes[~missing] = known
+        return codes, values
+
+    @property
+    def codes(self) -> NDArray[np.unsignedinteger]:
+        """(row,) codes in value order; `levels` where the cell is missing."""
+        return self._coded[0] if self._codes is None else self._codes
+
+    @property
+    def values(self) -> Numbers:
+        """(level,) the distinct numbers of a numeric feature, ascending."""
+        return self._coded[1]
 
     @property
     def levels(self) -> int:
@@ -36,13 +70,22 @@ class CodedFeature:
         """True where the categories have no order."""
         return self.feature.kind in ("nominal", "boolean")
 
+    def is_missing(self, rows: Ints | slice = slice(None)) -> NDArray[np.bool_]:
+        """True for those of the ``rows`` that lack a value."""
+        if self.feature.kind != "numeric":
+            return np.asarray(self.codes[rows] == self.levels)
+        if self.numbers.dtype.kind == "f":
+            return np.isnan(self.numbers[rows])
+        return np.zeros(len(self.numbers), bool)[rows] if self.missing is None else self.missing[rows]
+
+    @cached_property
     def has_missing(self) -> bool:
         """True where some row lacks a value."""
-        return bool((self.codes == self.levels).any())
+        return bool(self.is_missing().any())
 
 
 def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[CodedFeature, ...]:
-    """Codes of each column; with ``numbers_as_levels`` each distinct number becomes a level of an ordinal feature."""
+    """The columns as features; with ``numbers_as_levels`` each distinct number becomes a level of an ordinal feature."""
     return tuple(
         _encode_numbers(column, numbers_as_levels) if column.kind == "numeric" else _encode_categories(column)
         for column in columns
@@ -50,21 +93,18 @@ def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[
 
 
 def _encode_numbers(column: Column, as_levels: bool) -> CodedFeature:
-    missing = column.is_missing()
     integer = column.values.dtype.kind == "i"
-    # adding 0 turns -0.0 into 0.0, so that the two are one value
-    values, known = np.unique(column.values[~missing] + column.values.dtype.type(0), return_inverse=True)
-    codes = np.full(len(missing), len(values), dtype=smallest_unsigned(len(values)))
-    codes[~missing] = known
-    if as_levels:
-        return CodedFeature(Feature(column.name, "ordinal", tuple(values.tolist()), integer), codes, values[:0])
-    return CodedFeature(Feature(column.name, "numeric", (), integer), codes, values)
+    values: Numbers = column.values.astype(np.int64 if integer else np.float64, copy=False)
+    numbers = CodedFeature(Feature(column.name, "numeric", (), integer), numbers=values, missing=column.missing)
+    if not as_levels:
+        return numbers
+    return CodedFeature(Feature(column.name, "ordinal", tuple(numbers.values.tolist()), integer), codes=numbers.codes)
 
 
 def _encode_categories(column: Column) -> CodedFeature:
     levels = len(column.categories)
     codes = np.where(column.values < 0, levels, column.values).astype(smallest_unsigned(levels))
-    return CodedFeature(Feature(column.name, column.kind, column.categories), codes, np.empty(0))
+    return CodedFeature(Feature(column.name, column.kind, column.categories), codes=codes)
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
@@ -87,16 +127,14 @@ def argsort_keys(keys: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
     return order
 
 
-def find_midpoints(
-    values: NDArray[np.float64] | NDArray[np.int64], lower: NDArray[np.int64], upper: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Thresholds between ``values[lower]`` and ``values[upper]``, exact for floats and for whole numbers.
+def find_midpoints(low: Numbers, high: Numbers) -> tuple[NDArray[np.float64], Ints]:
+    """Thresholds between neighbouring values, ``low < high``: (cut,), exact for floats and for whole numbers.
 
     Returns (cut,) float64, and (cut,) int64 that say the same of whole numbers (0 where values are floats).
     """
-    if values.dtype.kind == "i":
-        return _find_integer_midpoints(values[lower].astype(np.int64), values[upper].astype(np.int64))
-    low, high = values[lower].astype(np.float64), values[upper].astype(np.float64)
+    if low.dtype.kind == "i":
+        return _find_integer_midpoints(low.astype(np.int64), high.astype(np.int64))
+    low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         middle = (low + high) / 2
         middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)

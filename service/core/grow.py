@@ -87,7 +87,7 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
 
 def can_scan(learner: Learner, feature: int) -> bool:
     """True where the cuts of a feature are read off rows kept in its order; a third branch comes from counts."""
-    own_branch = learner.parameters.missing == "branch" and learner.features[feature].has_missing()
+    own_branch = learner.parameters.missing == "branch" and learner.features[feature].has_missing
     return learner.is_ordered(feature) and not own_branch
 
 
@@ -216,14 +216,17 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
     for f in np.unique(feature[feature >= 0]):
         mine = np.flatnonzero(feature == f)
         node = entries.node[mine]
-        code = learner.features[f].codes[entries.row[mine]].astype(np.int64)
-        missing = code == learner.features[f].levels
-        form = splits.form[node]
-        went = np.where(form == Form.MISSING, np.where(missing, 0, 1), np.where(code <= splits.lower[node], 0, 1))
-        nominal = (form == Form.SUBSET) | (form == Form.MULTIWAY)
-        went = np.where(nominal, table[np.where(nominal, offset[node] + code, 0)], went)
-        learnt = splits.missing_to[node]
-        branch[mine] = np.where(missing & (form != Form.MISSING), learnt, went)
+        coded, row = learner.features[f], entries.row[mine]
+        if learner.is_ordered(f):
+            keys = coded.numbers if coded.feature.kind == "numeric" else coded.codes
+            went = (keys[row] > keys[splits.lower[node]]).astype(np.int64)
+        else:
+            nominal = splits.form[node] != Form.MISSING
+            went = table[np.where(nominal, offset[node] + coded.codes[row], 0)]
+        if coded.has_missing:
+            missing, present = coded.is_missing(row), splits.form[node] == Form.MISSING
+            went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
+        branch[mine] = went
     return branch
 
 

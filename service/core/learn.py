@@ -71,8 +71,8 @@ def _check_features(features: Sequence[CodedFeature], parameters: Parameters) ->
                     '"numeric" to "ordinal" (a branch for each value) or to "threshold", or use c45',
                 )
             )
-        if parameters.missing == "refuse" and coded.has_missing():
-            row = int(np.argmax(coded.codes == coded.levels))
+        if parameters.missing == "refuse" and coded.has_missing:
+            row = int(coded.is_missing().argmax())
             faults.append(
                 Fault(
                     pointer("data", "columns", name, row),

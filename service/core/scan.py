@@ -19,16 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import MISSING_POSITION, NO_ROUTE, Block, Candidates, Form
-from service.core.encoding import CodedFeature, argsort_keys
+from service.core.encoding import CodedFeature, Numbers
+from service.core.parallel import run_parallel
 from service.core.statistics import Ints, Selection, Tally
 
 STRICT_ROWS = 100_000
-"""Up to so many rows in a node no cut amid rows of one class comes within the tolerance of the better end of its run."""
+"""Up to so many rows in a node no cut amid rows of one class comes within the tolerance of its run's better end."""
+LACKING = 2**31 - 1
+"""The code of a missing value: after all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Rows in value order: ``row``, ``code``: (line, entry) int32; ``feature: (line,)`` says whose each line is."""
+    """Rows in value order: ``row``, ``code``: (line, entry) int32; ``feature: (line,)`` says whose each line is.
+
+    Equal codes are equal values; `LACKING` is no value.
+    """
 
     feature: Ints
     row: NDArray[np.int32]
@@ -84,14 +90,33 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
     """The given ``rows``, of one node, in the order of each of the features ``which: (line,)``."""
     row = np.empty((len(which), len(rows)), np.int32)
     code = np.empty((len(which), len(rows)), np.int32)
-    for line, f in enumerate(which):
-        codes = features[f].codes[rows]
-        if codes.dtype.itemsize <= 2:
-            order = np.argsort(codes, kind="stable")
-        else:
-            order = argsort_keys(codes.astype(np.int64), features[f].levels + 1)
-        row[line], code[line] = rows[order], codes[order]
+
+    def fill(line: int) -> None:
+        coded = features[which[line]]
+        keys = coded.numbers[rows] if coded.feature.kind == "numeric" else coded.codes[rows].astype(np.int64)
+        known, lacking = np.arange(len(rows)), np.empty(0, np.int64)
+        if coded.has_missing:
+            missing = coded.is_missing(rows)
+            known, lacking = np.flatnonzero(~missing), np.flatnonzero(missing)
+            keys = keys[known]
+        order = _argsort_values(keys)
+        row[line] = rows[np.concatenate([known[order], lacking])] if len(lacking) else rows[order]
+        ascending = keys[order]
+        code[line, :1] = 0
+        np.cumsum(ascending[1:] != ascending[:-1], out=code[line, 1 : len(order)])
+        code[line, len(order) :] = LACKING
+
+    run_parallel(fill, range(len(which)))
     return Ordered(which, row, code)
+
+
+def _argsort_values(keys: Numbers) -> Ints:
+    """The order of numbers without NaN; whole ones that lie close together are sorted by counting."""
+    if keys.dtype.kind == "i" and len(keys):
+        low = int(keys.min())
+        if int(keys.max()) - low < 2**16:
+            return np.argsort((keys - low).astype(np.uint16), kind="stable")
+    return np.argsort(keys, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +129,17 @@ class Grouping:
 
 
 def scan_cuts(
-    tally: Tally, totals: list[Ints], ordered: Ordered, levels: Ints, grouping: Grouping, *, strict: bool
+    tally: Tally, totals: list[Ints], ordered: Ordered, grouping: Grouping, *, strict: bool
 ) -> tuple[Block, list[Candidates]]:
     """Every cut of every line in every node, as `weigh_block` gives them; segments are line * nodes + node.
 
-    ``totals``: the nodes' sums; ``levels: (line,)``. With ``strict`` the criterion is strictly convex and nothing
+    ``totals``: the nodes' sums. With ``strict`` the criterion is strictly convex and nothing
     limits branches: then cuts amid single rows of one class, which cannot win, are left out.
     """
     nodes, lines = len(grouping.start), len(ordered.feature)
-    block = Block(np.tile(np.arange(nodes), lines), np.repeat(ordered.feature, nodes), np.repeat(levels, nodes))
-    lacking = _count_missing(ordered, levels, grouping)
-    cut = np.flatnonzero(_find_cuts(tally, ordered, levels, grouping, strict, lacking is not None))
+    block = Block(np.tile(np.arange(nodes), lines), np.repeat(ordered.feature, nodes))
+    lacking = _count_missing(ordered, grouping)
+    cut = np.flatnonzero(_find_cuts(tally, ordered, grouping, strict, lacking is not None))
     line = cut // ordered.row.shape[1]
     node = grouping.node[cut - line * ordered.row.shape[1]]
     segment = line * nodes + node
@@ -129,9 +154,7 @@ def scan_cuts(
     return block, [table for table in tables if len(table.segment)]
 
 
-def _find_cuts(
-    tally: Tally, ordered: Ordered, levels: Ints, grouping: Grouping, strict: bool, lacking: bool
-) -> NDArray[np.bool_]:
+def _find_cuts(tally: Tally, ordered: Ordered, grouping: Grouping, strict: bool, lacking: bool) -> NDArray[np.bool_]:
     """(line, entry) True where a cut lies after the entry."""
     code = ordered.code
     ends = np.empty(code.shape, bool)  # the entry is the last of its value in its node
@@ -142,7 +165,7 @@ def _find_cuts(
     cuts[:, grouping.start[1:] - 1] = False
     cuts[:, -1:] = False
     if lacking:
-        cuts[:, :-1] &= code[:, 1:] != levels[:, None]
+        cuts[:, :-1] &= code[:, 1:] != LACKING
     label = tally.label
     if strict and label is not None and int(grouping.rows.max(initial=0)) <= STRICT_ROWS:
         of_entry = label[ordered.row]
@@ -153,12 +176,12 @@ def _find_cuts(
     return cuts
 
 
-def _count_missing(ordered: Ordered, levels: Ints, grouping: Grouping) -> Ints | None:
+def _count_missing(ordered: Ordered, grouping: Grouping) -> Ints | None:
     """(line, node) how many rows lack a value; None where none does. They stand last in their node."""
     last = ordered.code[:, grouping.start + grouping.rows - 1]
-    if not (last == levels[:, None]).any():
+    if not (last == LACKING).any():
         return None
-    return np.add.reduceat((ordered.code == levels[:, None]).astype(np.int64), grouping.start, axis=1)
+    return np.add.reduceat((ordered.code == LACKING).astype(np.int64), grouping.start, axis=1)
 
 
 def _build_plain(
@@ -169,10 +192,10 @@ def _build_plain(
     stats = tally.combine(left, node)
     branches = np.empty((len(stats), 2, len(cut)))
     branches[:, 0], branches[:, 1] = stats, tally.combine(right, node)
-    code = ordered.code.ravel()
+    row = ordered.row.ravel()
     return Candidates(
         Form.THRESHOLD, segment, 2 * cut, np.full(len(cut), NO_ROUTE), np.stack([below, grouping.rows[node] - below]),
-        branches, lower=code[cut].astype(np.int64), upper=code[np.minimum(cut + 1, code.size - 1)].astype(np.int64),
+        branches, lower=row[cut].astype(np.int64), upper=row[cut + 1].astype(np.int64),
     )  # fmt: skip
 
 

@@ -76,8 +76,8 @@ class Board:
         nominees = Nominees(
             self._best, _spread(across[order], winner, segments, -np.inf), _spread(tie[order], winner, segments, 0.0)
         )
-        spread = (_spread(values[order], winner, segments, -1) for values in (of_table, place))
-        return nominees, *spread
+        table = _spread(of_table[order], winner, segments, -1)
+        return nominees, table, _spread(place[order], winner, segments, -1)
 
     def _rate(self, of_table: Ints, place: Ints) -> tuple[Floats, Floats, Ints]:
         """(near,) each near-best candidate's score across features, its tie-breaking score, and its position."""
@@ -113,8 +113,8 @@ def _spread(values: NDArray[Number], at: Ints, size: int, otherwise: float) -> N
 class Splits:
     """The best split of each node of a batch; everything is (node,).
 
-    ``feature`` is -1 where no candidate is admissible. ``branches`` counts the children. ``lower``, ``upper`` are the
-    codes beside a threshold. Nominal splits are spelt out in ``category: (3, pair)``: node, code, branch.
+    ``feature`` is -1 where no candidate is admissible. ``branches`` counts the children. ``lower``, ``upper`` are
+    training rows whose values stand beside a threshold. Nominal splits are spelt out in ``category: (3, pair)``: node, code, branch.
     """
 
     feature: Ints
@@ -296,5 +296,5 @@ def _open_empty_branches(
 
 
 def levels_of(learner: Learner, feature: Ints) -> Ints:
-    """The number of levels of each given feature; 0 for -1, no feature."""
-    return np.array([*(coded.levels for coded in learner.features), 0], np.int64)[feature]
+    """The number of categories of each given feature; 0 for -1, no feature."""
+    return np.array([*(len(coded.feature.categories) for coded in learner.features), 0], np.int64)[feature]

@@ -108,6 +108,11 @@ class Tally:
         return part
 
     @property
+    def row(self) -> Ints:
+        """(entry,) the row of each entry."""
+        return self._entry_row
+
+    @property
     def label(self) -> NDArray[np.int32] | None:
         """(row,) the class of each row of the training data; None in regression."""
         return self._row_label

@@ -65,6 +65,7 @@ def _join_slots(parts: list[Slots]) -> Slots:
         np.concatenate([slots.code for slots in parts]),
         np.concatenate([slots.rows for slots in parts]),
         [np.concatenate(sums, axis=1) for sums in zip(*(slots.sums for slots in parts), strict=True)],
+        np.concatenate([slots.sample for slots in parts]),
     )
 
 
@@ -86,7 +87,8 @@ def _pick_bits(known: Slots, start: Ints, count: Ints, k: int) -> tuple[Slots, I
         return (values[..., slots] @ member.T).reshape(*values.shape[:-1], -1)
 
     segment = np.repeat(known.segment[first], len(masks))
-    left = Slots(segment, np.zeros_like(segment), gather(known.rows), [gather(s) for s in known.sums])
+    none = np.zeros_like(segment)
+    left = Slots(segment, none, gather(known.rows), [gather(s) for s in known.sums], none)
     return left, np.tile(masks, len(first)), BITS
 
 

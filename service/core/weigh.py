@@ -140,12 +140,11 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
         return weigh_block(learner, batch, features)
     if len(features) < len(ordered.feature):
         ordered = ordered.take_lines(np.searchsorted(ordered.feature, features))
-    levels = np.array([learner.features[f].levels for f in features])
     grouping = Grouping(batch.entries.node, batch.starts(), batch.rows)
     parameters = learner.parameters
     free = parameters.min_samples_leaf == 1 and parameters.min_weight_leaf == 0 and learner.directions is None
     strict = free and learner.objective.criterion.strict
-    return scan_cuts(batch.tally, batch.sums, ordered, levels, grouping, strict=strict)
+    return scan_cuts(batch.tally, batch.sums, ordered, grouping, strict=strict)
 
 
 def _weigh(
