@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import PackageNotFoundError, version
 
 from flask import Flask
 
+from service import __version__
 from service.api import arguments, docs, errors, health, models, predict, requests, score, splits, state, train, tree
 from service.api.json import OrjsonProvider
 from service.settings import Settings
@@ -41,15 +41,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     requests.register(app)
     arguments.register(app)
     errors.register(app)
-    description = docs.describe(app, _find_version())
+    description = docs.describe(app, __version__)
     for resource in RESOURCES:
         description.register_blueprint(resource)
     app.register_blueprint(docs.blueprint)
     return app
-
-
-def _find_version() -> str:
-    try:
-        return version("treewright")
-    except PackageNotFoundError:  # run from a tree that is not installed
-        return "0"

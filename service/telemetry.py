@@ -23,6 +23,9 @@ ACCEPTABLE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 # What every record has, and the rest of it: what a caller passed as ``extra``.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "request_id"}
 
+# Libraries whose INFO is of no use to who runs the service; DEBUG shows it.
+_TALKATIVE = ("alembic",)
+
 
 def begin_request(offered: str | None) -> str:
     """Set the id of the request that this thread now handles, and return it.
@@ -72,3 +75,5 @@ def configure_logging(level: str, stream: TextIO | None = None) -> None:
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.NOTSET if level == "DEBUG" else logging.WARNING)

@@ -25,6 +25,7 @@ def logged() -> Iterator[io.StringIO]:
     REQUEST_ID.reset(token)
     root.handlers[:] = handlers
     root.setLevel(level)
+    logging.getLogger("alembic").setLevel(logging.NOTSET)
 
 
 def entries(stream: io.StringIO) -> list[dict[str, Any]]:
@@ -62,6 +63,16 @@ def test_outside_a_request(logged: io.StringIO) -> None:
     logging.getLogger("service.x").debug("no")
     logging.getLogger("service.x").warning("yes")
     assert [(entry["message"], entry["request_id"]) for entry in entries(logged)] == [("yes", None)]
+
+
+@pytest.mark.parametrize(("level", "messages"), [("INFO", ["warned"]), ("DEBUG", ["told", "warned"])])
+def test_migrations_are_told_at_debug_level(logged: io.StringIO, level: str, messages: list[str]) -> None:
+    """Alembic's account of every start is left out, its warnings are not, and DEBUG shows all of it."""
+    stream = io.StringIO()
+    configure_logging(level, stream)
+    logging.getLogger("alembic.runtime.migration").info("told")
+    logging.getLogger("alembic.runtime.migration").warning("warned")
+    assert [entry["message"] for entry in entries(stream)] == messages
 
 
 def test_configured_twice(logged: io.StringIO) -> None:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from service.api.errors import PROBLEMS
+from tests.examples import shows
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
 EXAMPLE = re.compile(r"```http\n(\w+) (\S+)\n(.*?)```\n(?:\n```json (\d+)\n(.*?)```)?", re.DOTALL)
-
-
-def shows(written: Any, real: Any) -> bool:  # noqa: ANN401 - JSON
-    """Whether all that is written is in the real answer, an ellipsis standing for anything; rounding may differ."""
-    if written == "…":
-        return True
-    if isinstance(written, dict):
-        return isinstance(real, dict) and all(name in real and shows(one, real[name]) for name, one in written.items())
-    if isinstance(written, list):
-        return isinstance(real, list) and len(real) == len(written) and all(map(shows, written, real))
-    if isinstance(written, float):
-        return isinstance(real, int | float) and math.isclose(written, real, rel_tol=1e-12)
-    return bool(written == real)
 
 
 def test_examples(client: FlaskClient) -> None:
