@@ -94,8 +94,9 @@ def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[
 
 def _encode_numbers(column: Column, as_levels: bool) -> CodedFeature:
     integer = column.values.dtype.kind == "i"
-    values: Numbers = column.values.astype(np.int64 if integer else np.float64, copy=False)
-    numbers = CodedFeature(Feature(column.name, "numeric", (), integer), numbers=values, missing=column.missing)
+    values = column.values
+    whole: Numbers = values.astype(np.int64, copy=False) if integer else values.astype(np.float64, copy=False)
+    numbers = CodedFeature(Feature(column.name, "numeric", (), integer), numbers=whole, missing=column.missing)
     if not as_levels:
         return numbers
     return CodedFeature(Feature(column.name, "ordinal", tuple(numbers.values.tolist()), integer), codes=numbers.codes)

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.bins import bin_features
 from service.core.candidates import NO_ROUTE, Form
+from service.core.coarse import can_bound
 from service.core.criteria import Floats
 from service.core.judge import narrow_bounds, read_values
-from service.core.scan import Ordered, arrange
+from service.core.scan import arrange
 from service.core.schema import Target
 from service.core.search import Splits, levels_of, search
 from service.core.statistics import Entries, Ints
@@ -70,10 +72,7 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     keep = _keep_open(growth, learner, batch, ids, np.zeros(1, np.int64))
     if not keep.any():
         return growth
-    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
-    if len(lines):
-        batch = replace(batch, ordered=arrange(learner.features, lines, np.arange(rows)))
-    root = Open(batch, ids, np.zeros(1, np.int64))
+    root = Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))
     if learner.parameters.max_leaf_nodes is not None:
         _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
         return growth
@@ -83,6 +82,21 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
         if progress is not None and front is not None:
             progress(int(front.depth[0]), len(front.batch.entries.row))
     return growth
+
+
+COARSE_ROWS = 20_000
+"""From so many rows on bins are counted; below, rows are kept in order."""
+
+
+def lay_out(learner: Learner, batch: Batch) -> Batch:
+    """The batch of the root with the rows of ordered features binned or in order, whichever is quicker to search."""
+    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
+    numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
+    if len(batch.entries.row) >= COARSE_ROWS and can_bound(learner) and numeric.any():
+        return replace(batch, binned=bin_features(learner.features, lines[numeric]))
+    if len(lines):
+        return replace(batch, ordered=arrange(learner.features, lines, batch.entries.row))
+    return batch
 
 
 def can_scan(learner: Learner, feature: int) -> bool:
@@ -157,17 +171,22 @@ def _open_children(
         return None
     if not keep.all():
         batch = batch.take(keep[entries.node], keep)
-    ordered = _regroup_lines(front.batch, batch, target.rows)
-    return Open(replace(batch, ordered=ordered), ids[occupied][keep], depth[occupied][keep])
+    batch = _pass_on(front.batch, batch, target.rows)
+    return Open(batch, ids[occupied][keep], depth[occupied][keep])
 
 
-def _regroup_lines(above: Batch, batch: Batch, rows: int) -> Ordered | None:
-    """The lines of ``above`` grouped by the nodes of ``batch``, its children."""
-    if above.ordered is None:
-        return None
-    child = np.full(rows, -1, np.int32)
-    child[batch.entries.row] = batch.entries.node
-    return above.ordered.regroup(child, len(batch.entries.row), above.starts())
+def _pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
+    """``batch``, children of nodes of ``above``, with the rows in order or the bins that these had."""
+    kept = batch.entries.row
+    if above.binned is not None:
+        place = np.empty(rows, np.int64)
+        place[above.entries.row] = np.arange(len(above.entries.row))
+        return replace(batch, binned=above.binned.reorder(place[kept]))
+    if above.ordered is not None:
+        child = np.full(rows, -1, np.int32)
+        child[kept] = batch.entries.node
+        return replace(batch, ordered=above.ordered.regroup(child, len(kept), above.starts()))
+    return batch
 
 
 def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray[np.bool_]:

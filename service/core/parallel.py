@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
+POOL = "treewright-core"
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 @cache
 def _open_pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count_cores(), thread_name_prefix="treewright-core")
+    return ThreadPoolExecutor(count_cores(), thread_name_prefix=POOL)
 
 
 if hasattr(os, "register_at_fork"):
@@ -28,7 +30,7 @@ def count_cores() -> int:
 
 
 def run_parallel(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-    """The results of the tasks, in their order; in this thread where there is one task or one core."""
-    if len(tasks) < 2 or count_cores() == 1:
+    """The results of the tasks, in their order; in this thread where there is one task or one core, or in a task."""
+    if len(tasks) < 2 or count_cores() == 1 or threading.current_thread().name.startswith(POOL):
         return [work(task) for task in tasks]
     return list(_open_pool().map(work, tasks))

@@ -13,12 +13,13 @@ Running sums along a line give the left branch of every cut. A split keeps the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import MISSING_POSITION, NO_ROUTE, Block, Candidates, Form
+from service.core.candidates import Block, Candidates
+from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
 from service.core.encoding import CodedFeature, Numbers
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints, Selection, Tally
@@ -128,29 +129,32 @@ class Grouping:
     rows: Ints
 
 
-def scan_cuts(
-    tally: Tally, totals: list[Ints], ordered: Ordered, grouping: Grouping, *, strict: bool
-) -> tuple[Block, list[Candidates]]:
+def scan_cuts(nodes: Nodes, ordered: Ordered, grouping: Grouping, *, strict: bool) -> tuple[Block, list[Candidates]]:
     """Every cut of every line in every node, as `weigh_block` gives them; segments are line * nodes + node.
 
-    ``totals``: the nodes' sums. With ``strict`` the criterion is strictly convex and nothing
-    limits branches: then cuts amid single rows of one class, which cannot win, are left out.
+    With ``strict`` the criterion is strictly convex and nothing limits branches: then cuts amid single rows of one
+    class, which cannot win, are left out.
     """
-    nodes, lines = len(grouping.start), len(ordered.feature)
-    block = Block(np.tile(np.arange(nodes), lines), np.repeat(ordered.feature, nodes))
+    tally, count, entries = nodes.tally, len(grouping.start), ordered.row.shape[1]
+    lines = len(ordered.feature)
+    block = Block(np.tile(np.arange(count), lines), np.repeat(ordered.feature, count))
     lacking = _count_missing(ordered, grouping)
     cut = np.flatnonzero(_find_cuts(tally, ordered, grouping, strict, lacking is not None))
-    line = cut // ordered.row.shape[1]
-    node = grouping.node[cut - line * ordered.row.shape[1]]
-    segment = line * nodes + node
+    line = cut // entries
+    node = grouping.node[cut - line * entries]
+    segment = line * count + node
     last = None if lacking is None else grouping.start + grouping.rows - lacking - 1
     left, known = tally.accumulate(ordered.row, grouping.start, cut, segment, last)
-    below = cut - line * ordered.row.shape[1] - grouping.start[node] + 1
+    below = cut - line * entries - grouping.start[node] + 1
+    row = ordered.row.ravel()
+    lower, upper = row[cut].astype(np.int64), row[cut + 1].astype(np.int64)
+    cuts = Cuts(segment, node, cut, left, below, lower, upper)
     if lacking is None or known is None:
-        return block, [_build_plain(tally, totals, ordered, segment, node, cut, left, below, grouping)]
-    gone = [np.tile(t, lines) - k for t, k in zip(totals, known, strict=True)]
-    tables = [_build_directed(tally, totals, ordered, segment, node, cut, left, below, grouping, gone, lacking.ravel())]
-    tables.append(_build_missing(tally, totals, block, gone, lacking.ravel(), grouping))
+        return block, [build_cuts(nodes, cuts)]
+    # the sums that scores do not need come last in a node and are left out
+    gone = [np.tile(total, lines) - part for total, part in zip(nodes.sums, known, strict=False)]
+    missing = Lacking(gone, lacking.ravel())
+    tables = [build_directed(nodes, cuts, missing), build_missing(nodes, block.node, missing)]
     return block, [table for table in tables if len(table.segment)]
 
 
@@ -182,48 +186,3 @@ def _count_missing(ordered: Ordered, grouping: Grouping) -> Ints | None:
     if not (last == LACKING).any():
         return None
     return np.add.reduceat((ordered.code == LACKING).astype(np.int64), grouping.start, axis=1)
-
-
-def _build_plain(
-    tally: Tally, totals: list[Ints], ordered: Ordered, segment: Ints, node: Ints, cut: Ints, left: list[Ints],
-    below: Ints, grouping: Grouping,
-) -> Candidates:  # fmt: skip
-    right = [total[:, node] - part for total, part in zip(totals, left, strict=True)]
-    stats = tally.combine(left, node)
-    branches = np.empty((len(stats), 2, len(cut)))
-    branches[:, 0], branches[:, 1] = stats, tally.combine(right, node)
-    row = ordered.row.ravel()
-    return Candidates(
-        Form.THRESHOLD, segment, 2 * cut, np.full(len(cut), NO_ROUTE), np.stack([below, grouping.rows[node] - below]),
-        branches, lower=row[cut].astype(np.int64), upper=row[cut + 1].astype(np.int64),
-    )  # fmt: skip
-
-
-def _build_directed(
-    tally: Tally, totals: list[Ints], ordered: Ordered, segment: Ints, node: Ints, cut: Ints, left: list[Ints],
-    below: Ints, grouping: Grouping, gone: list[Ints], lacking: Ints,
-) -> Candidates:  # fmt: skip
-    """As `_build_plain`; where rows lack a value each cut is two, with these left, then right."""
-    index = np.repeat(np.arange(len(cut)), 1 + (lacking[segment] > 0))
-    second = np.diff(index, prepend=-1) == 0
-    segment, node, cut, below = segment[index], node[index], cut[index], below[index]
-    doubled = lacking[segment] > 0
-    joins = doubled & ~second
-    left = [part[:, index] + away[:, segment] * joins for part, away in zip(left, gone, strict=True)]
-    plain = _build_plain(tally, totals, ordered, segment, node, cut, left, below + lacking[segment] * joins, grouping)
-    missing_to = np.where(doubled, np.where(second, 1, 0), NO_ROUTE)
-    return replace(plain, position=2 * cut + second, missing_to=missing_to)
-
-
-def _build_missing(
-    tally: Tally, totals: list[Ints], block: Block, gone: list[Ints], lacking: Ints, grouping: Grouping
-) -> Candidates:
-    """Missing against present, wherever a segment has both."""
-    segment = np.flatnonzero((lacking > 0) & (lacking < grouping.rows[block.node])).astype(np.int64)
-    node = block.node[segment]
-    first = [away[:, segment] for away in gone]
-    rest = [total[:, node] - part for total, part in zip(totals, first, strict=True)]
-    branches = np.stack([tally.combine(first, node), tally.combine(rest, node)], axis=1)
-    rows = np.stack([lacking[segment], grouping.rows[node] - lacking[segment]])
-    zeros = np.zeros(len(segment), np.int64)
-    return Candidates(Form.MISSING, segment, zeros + MISSING_POSITION, zeros, rows, branches)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
+from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
 from service.core.judge import judge
 from service.core.parallel import run_parallel
@@ -25,6 +26,8 @@ from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_b
 
 RUN_CELLS = 60_000
 """Nodes are searched together up to about so many rows x features."""
+RUN_NODES = 64
+"""Nodes whose bins are counted are searched so many together."""
 KEPT_CELLS = 2_000_000
 """Up to so many rows x features the candidates are kept until the winner is known; beyond it they are weighed again."""
 USEFUL_MARGIN = 1e-3
@@ -144,7 +147,10 @@ def search(learner: Learner, batch: Batch) -> Splits:
     """
     if not learner.features:
         return _no_splits(batch.entries.nodes)
-    runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
+    if batch.binned is not None:
+        runs = list_runs(np.ones(batch.entries.nodes, np.int64), RUN_NODES)
+    else:
+        runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
     if len(runs) == 1:
         return _search_run(learner, batch)
     return join_splits(run_parallel(lambda run: _search_run(learner, batch.run(*run)), runs), runs)
@@ -178,15 +184,15 @@ def _search_run(learner: Learner, batch: Batch) -> Splits:
         nominees.within[segment], nominees.across[segment], nominees.tie[segment] = (
             found.within, found.across, found.tie
         )  # fmt: skip
-        if small:
+        if small or weigh is weigh_contenders:
             boards.append(board)
     chosen, best = choose(learner, batch, nominees)
     splits = _no_splits(nodes)
     if not small:
-        boards = [
+        boards += [
             Board(learner, batch, *weigh(learner, batch, wanted))
             for run, weigh in _list_units(learner, batch)
-            if len(wanted := np.intersect1d(run, chosen))
+            if weigh is not weigh_contenders and len(wanted := np.intersect1d(run, chosen))
         ]
     category = [resolve(learner, splits, board, chosen, best) for board in boards]
     return replace(splits, category=np.concatenate([splits.category, *category], axis=1))
@@ -197,10 +203,15 @@ Weigh = Callable[[Learner, Batch, Ints], tuple[Block, list[Candidates]]]
 
 def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
     """Features that are weighed together, and how: along kept-up lines, or from counts."""
-    lines = np.empty(0, np.int64) if batch.ordered is None else batch.ordered.feature
-    most = max(1, BLOCK_CELLS // len(batch.entries.row))
-    for begin in range(0, len(lines), most):
-        yield lines[begin : begin + most], weigh_lines
+    lines = np.empty(0, np.int64)
+    if batch.binned is not None:
+        lines = batch.binned.feature
+        yield lines, weigh_contenders
+    elif batch.ordered is not None:
+        lines = batch.ordered.feature
+        most = max(1, BLOCK_CELLS // len(batch.entries.row))
+        for begin in range(0, len(lines), most):
+            yield lines[begin : begin + most], weigh_lines
     others = np.setdiff1d(np.arange(len(learner.features)), lines)
     for run in list_blocks(learner, others, len(batch.entries.row)):
         yield run, weigh_block

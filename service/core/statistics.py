@@ -75,8 +75,10 @@ class Tally:
         self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
         self.centre = np.zeros(entries.nodes)
+        self.reach = np.zeros((2, entries.nodes))
         if target.values is not None:
             self._centre_values(target.values[entries.row], entries)
+        self._by_row = [[self._spread_over_rows(part) for part in q.parts] for q in self.quantities]
 
     def _centre_values(self, values: Floats, entries: Entries) -> None:
         """Sums about the node's own mean: a node far from the origin loses no digits to its distance."""
@@ -88,6 +90,7 @@ class Tally:
         stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
         # a constant node keeps its value as the centre, so that its spread is exactly 0
         self.centre = np.where(low == high, low, middle + stats[1] / stats[0])
+        self.reach = np.stack([low - self.centre, high - self.centre])
         offset = values - self.centre[entries.node]
         self.quantities = (
             self._whole_weight,
@@ -102,7 +105,7 @@ class Tally:
             Quantity(tuple(p[inside] for p in q.parts), tuple(u[keep] for u in q.units)) for q in self.quantities
         )
         part._whole_weight = part.quantities[0]
-        part.centre = self.centre[keep]
+        part.centre, part.reach = self.centre[keep], self.reach[:, keep]
         part._entry_row = self._entry_row[inside]
         part._label = None if self._label is None else self._label[inside]
         return part
@@ -118,7 +121,7 @@ class Tally:
         return self._row_label
 
     def accumulate(
-        self, row: NDArray[np.int32], start: Ints, cut: Ints, segment: Ints, last: Ints | None
+        self, row: NDArray[np.integer], start: Ints, cut: Ints, segment: Ints, last: Ints | None
     ) -> tuple[list[Ints], list[Ints] | None]:
         """Running sums along lines of rows, read at flat places ``cut`` of ``row: (line, entry)``.
 
@@ -128,7 +131,7 @@ class Tally:
         left, known = [], []
         line = np.arange(len(row))[:, None]
         for plane in self._list_planes(row):
-            total = np.cumsum(plane, axis=1, dtype=np.int64)
+            total = np.cumsum(plane.astype(np.int64, copy=False), axis=1, dtype=np.int64)
             base = np.where(start > 0, total[:, start - 1], 0).ravel()
             left.append(total.ravel()[cut] - base[segment])
             if last is not None:
@@ -141,17 +144,17 @@ class Tally:
             return stacked, None
         return stacked, [np.stack(known[p * rows : (p + 1) * rows]) for p in range(parts)]
 
-    def _list_planes(self, row: NDArray[np.int32]) -> Iterator[NDArray[Any]]:
-        """What each entry adds to each sum: per quantity, part and class an array like ``row``."""
+    def _list_planes(self, row: NDArray[np.integer]) -> Iterator[NDArray[Any]]:
+        """What each entry adds to each scored sum: per quantity, part and class an array like ``row``."""
         label = None if self._row_label is None else self._row_label[row]
-        for quantity in self.quantities:
-            for part in quantity.parts or (None,):
-                amount = None if part is None else self._spread_over_rows(part)[row]
+        for parts in self._by_row[: self.scored]:
+            for part in parts or (None,):
+                amount = None if part is None else part[row]
                 if label is None:
-                    yield np.ones(row.shape, np.int8) if amount is None else amount.astype(np.int64)
+                    yield np.ones(row.shape, np.int8) if amount is None else amount
                     continue
                 for c in range(self.classes):
-                    yield label == c if amount is None else np.where(label == c, amount, 0.0).astype(np.int64)
+                    yield label == c if amount is None else np.where(label == c, amount, 0.0)
 
     def _spread_over_rows(self, part: Floats) -> Floats:
         """(row,) a part by row instead of by entry; rows that are not in the batch hold nothing of use."""
@@ -164,12 +167,41 @@ class Tally:
         return self._sum(self.quantities, group, groups)
 
     def _sum(self, quantities: Sequence[Quantity], group: Ints, groups: int) -> list[Ints]:
+        return self._sum_keys(quantities, self.key(group, groups), groups)
+
+    def key(self, group: Ints, groups: int) -> Ints:
+        """Class * groups + group, which `sum_scored` counts by; a constant added to groups may be added to it."""
+        return group if self._label is None else self._label * groups + group
+
+    def sum_scored(self, key: Ints, groups: int) -> list[Ints]:
+        """As `sum`, of the quantities that scores need, by ``key: (entry,)``."""
+        return self._sum_keys(self.quantities[: self.scored], key, groups)
+
+    def bound_squares(self, group: Ints, groups: int) -> Floats:
+        """(group,) at least the sum of squares of each; of its first part, with what rounding can have taken away."""
+        quantity = self.quantities[2]
+        units = quantity.units[0]
+        per_node = groups // len(units)
+        sums = np.bincount(group, weights=quantity.parts[0], minlength=groups)
+        rows = np.bincount(group, minlength=groups)
+        return np.asarray((sums + rows) * np.repeat(units, per_node))
+
+    @property
+    def scored(self) -> int:
+        """How many quantities scores need: of numbers the weight and the sum, for squares cancel in gains."""
+        return min(len(self.quantities), 2)
+
+    def combine_scored(self, sums: Sequence[Ints], node: Ints) -> Floats:
+        """As `combine`, for sums of the quantities that scores need."""
+        return self._combine(sums, self.quantities[: self.scored], node)
+
+    def _sum_keys(self, quantities: Sequence[Quantity], key: Ints, groups: int) -> list[Ints]:
         rows = max(self.classes, 1)
-        key = (group if self._label is None else self._label * groups + group).ravel()
+        shape, key = key.shape, key.ravel()
         sums = []
         for quantity in quantities:
             for part in quantity.parts or (None,):
-                weights = None if part is None else np.broadcast_to(part, group.shape).ravel()
+                weights = None if part is None else np.broadcast_to(part, shape).ravel()
                 total = np.bincount(key, weights=weights, minlength=rows * groups)
                 sums.append(total.astype(np.int64, copy=False).reshape(rows, groups))
         return sums

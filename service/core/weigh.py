@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.bins import Binned
 from service.core.candidates import (
     Block,
     Candidates,
@@ -20,6 +21,7 @@ from service.core.candidates import (
     weigh_missing,
 )
 from service.core.criteria import Floats
+from service.core.cuts import Nodes
 from service.core.encoding import CodedFeature
 from service.core.objective import Objective
 from service.core.parameters import Parameters
@@ -37,7 +39,7 @@ class Batch:
     """Nodes that are searched together.
 
     ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``, ``rows: (node,)``. ``ordered`` holds the same
-    entries in value order, where that is kept up. ``used: (node, feature)`` marks features that the path used up;
+    entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)`` marks features that the path used up;
     ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow; None: no such rule.
     """
 
@@ -49,6 +51,11 @@ class Batch:
     used: NDArray[np.bool_] | None = None
     bounds: Floats | None = None
     ordered: Ordered | None = None
+    binned: Binned | None = None
+
+    def nodes(self) -> Nodes:
+        """What cuts need to know of the nodes."""
+        return Nodes(self.tally, self.sums, self.rows)
 
     def starts(self) -> Ints:
         """(node,) where each node's entries begin."""
@@ -67,6 +74,7 @@ class Batch:
             None if self.used is None else self.used[keep],
             None if self.bounds is None else self.bounds[:, keep],
             None if self.ordered is None else self.ordered.take(inside),
+            None if self.binned is None else self.binned.take(inside),
         )
 
     def run(self, first: int, last: int) -> Batch:
@@ -144,7 +152,7 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
     parameters = learner.parameters
     free = parameters.min_samples_leaf == 1 and parameters.min_weight_leaf == 0 and learner.directions is None
     strict = free and learner.objective.criterion.strict
-    return scan_cuts(batch.tally, batch.sums, ordered, grouping, strict=strict)
+    return scan_cuts(batch.nodes(), ordered, grouping, strict=strict)
 
 
 def _weigh(

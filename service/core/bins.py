@@ -1,0 +1,127 @@
+"""Coarse codes of numeric features: at most 255 bins in value order, roughly equal in count, missing apart.
+
+All that the search asks of bins is that they are monotone; equal counts only make it quick. A fine uniform grid with
+a look-up table assigns them several times faster than a binary search; where the values crowd into a few cells of the
+grid (heavy tails) the binary search is used after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.encoding import CodedFeature, Ints, Numbers
+from service.core.parallel import run_parallel
+from service.core.statistics import Selection
+
+BINS = 255
+"""Bins of values; the code of a missing value is one more."""
+MISSING_BIN = BINS
+GRID = 2**16 - 2
+"""Cells of the uniform grid between the outermost edges."""
+SAMPLED = 20_000
+"""Edges are quantiles of about so many values, evenly spaced rows."""
+CROWDED = 4
+"""A bin with so many times its share of the rows sends the column to the binary search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binned:
+    """Bins of the features ``feature: (line,)``: ``code: (line, entry)`` uint8.
+
+    ``single: (line,)`` is True where each bin of the feature is one value, so that its edges are all its cuts.
+    """
+
+    feature: Ints
+    code: NDArray[np.uint8]
+    single: NDArray[np.bool_]
+
+    def take(self, inside: Selection) -> Binned:
+        """The same for some nodes' entries."""
+        return Binned(self.feature, self.code[:, inside], self.single)
+
+    def reorder(self, order: Ints) -> Binned:
+        """The bins of some entries in another order."""
+        code = np.empty((len(self.code), len(order)), np.uint8)
+        run_parallel(lambda line: np.take(self.code[line], order, out=code[line]), range(len(code)))
+        return Binned(self.feature, code, self.single)
+
+
+def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:
+    """The bins of numeric features, for all rows."""
+    rows = len(features[which[0]].numbers)
+    code = np.empty((len(which), rows), np.uint8)
+
+    def fill(line: int) -> bool:
+        coded = features[which[line]]
+        return _fill_bins(coded, code[line])
+
+    single = run_parallel(fill, range(len(which)))
+    return Binned(which, code, np.array(single))
+
+
+def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> bool:
+    """Write the bins of one feature; True where each is one value."""
+    numbers = coded.numbers
+    missing = coded.is_missing() if coded.has_missing else None
+    sample = numbers[:: max(1, len(numbers) // SAMPLED)]
+    if missing is not None:
+        sample = sample[~missing[:: max(1, len(numbers) // SAMPLED)]]
+    values = cast("Numbers", np.unique(sample))
+    if len(values) <= BINS // 2:
+        single = _fill_singles(numbers, values, missing, out)
+    else:
+        single = False
+        edges = _choose_edges(sample, values)
+        _fill_by_grid(numbers, edges, out)
+        if np.bincount(out, minlength=1).max() > CROWDED * len(out) / len(edges):
+            out[:] = np.searchsorted(edges, numbers, side="left")
+    if missing is not None:
+        out[missing] = MISSING_BIN
+    return single
+
+
+def _choose_edges(sample: Numbers, values: Numbers) -> Numbers:
+    """Up to 254 ascending values: a bin holds what is above one edge and not above the next."""
+    if len(values) < BINS:
+        return values[:-1]
+    ordered = np.sort(sample)
+    return cast("Numbers", np.unique(ordered[np.linspace(0, len(ordered), BINS + 1)[1:-1].astype(np.int64)]))
+
+
+def _fill_singles(numbers: Numbers, values: Numbers, missing: NDArray[np.bool_] | None, out: NDArray[np.uint8]) -> bool:
+    """A bin for each of few ``values``; True where no others occur."""
+    if not len(values):
+        out[:] = 0
+        return False
+    out[:] = np.searchsorted(values[:-1], numbers, side="left")
+    same = values[out] == numbers
+    return bool(same.all() if missing is None else (same | missing).all())
+
+
+def _fill_by_grid(numbers: Numbers, edges: Numbers, out: NDArray[np.uint8]) -> None:
+    """Bins by way of a uniform grid: monotone whatever rounding does, since each step is."""
+    low, high = float(edges[0]), float(edges[-1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = GRID / (high - low) if high > low else 0.0
+    if not np.isfinite(scale) or not np.isfinite(low):
+        out[:] = np.searchsorted(edges, numbers, side="left")
+        return
+
+    def find_cells(values: Numbers) -> NDArray[np.uint16]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            cell = values.astype(np.float64) - low
+            cell *= scale
+            # cell 0 lies below the first edge; NaN, which is missing, is overwritten by the caller
+            np.clip(cell, -1.0, GRID, out=cell)
+            cell += 1.0
+            return np.nan_to_num(cell, copy=False, nan=0.0).astype(np.uint16)
+
+    table = np.searchsorted(find_cells(edges), np.arange(GRID + 2), side="left").astype(np.uint8)
+    step = 2**16
+    for begin in range(0, len(numbers), step):
+        out[begin : begin + step] = table[find_cells(numbers[begin : begin + step])]
