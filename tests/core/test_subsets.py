@@ -1,0 +1,117 @@
+"""Which groups of categories are weighed, and that the ordering beyond six finds the best of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.schema import Label
+from service.rendering import show_candidates
+from tests.core.making import classes, grow, labels, list_root
+
+NAMES = [f"k{number}" for number in range(12)]
+
+
+def list_groups(
+    cells: Sequence[Label | None], marks: Sequence[str], parameters: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The candidates at the root of one nominal feature, in candidate order."""
+    target = classes(marks)
+    learnt = grow([labels("x", cells)], target, {"max_depth": 1} | (parameters or {}))
+    listing = list_root(learnt, target)
+    return show_candidates(learnt.learner, listing, listing.find_rows(0), listing.rank)
+
+
+def sides(shown: Sequence[dict[str, Any]]) -> set[frozenset[frozenset[Label | None]]]:
+    """The two groups of each subset candidate, whichever of them is called left."""
+    return {frozenset(map(frozenset, s["split"]["categories"])) for s in shown if s["split"]["type"] == "subset"}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+def test_up_to_six_all_pairs_of_groups(count: int) -> None:
+    """Each of the 2^(k-1) - 1 pairs of groups of k categories is listed once, and no other."""
+    names = NAMES[:count]
+    listed = list_groups(names * 2, ["a", "b"] * count)
+    expected = {
+        frozenset([frozenset(group), frozenset(names) - frozenset(group)])
+        for size in range(1, count)
+        for group in combinations(names, size)
+    }
+    assert sides(listed) == expected
+    assert len(listed) == len(expected) == 2 ** (count - 1) - 1
+
+
+@pytest.mark.parametrize("count", [7, 9])
+def test_beyond_six_each_alone_and_the_cuts_of_the_ordering(count: int) -> None:
+    """Seven categories or more are weighed each against the rest, and along the share of the second class."""
+    names = NAMES[:count]
+    cells = [name for place, name in enumerate(names) for _ in range(count)]
+    marks = ["b" if row < (place * 2) % count else "a" for place in range(count) for row in range(count)]
+    listed = list_groups(cells, marks)
+    by_share = sorted(range(count), key=lambda place: (place * 2) % count)
+    cuts = [frozenset(names[place] for place in by_share[:size]) for size in range(2, count - 1)]
+    groups = [frozenset([name]) for name in names] + cuts
+    assert sides(listed) == {frozenset([group, frozenset(names) - group]) for group in groups}
+    assert len(listed) == len(groups)
+
+
+def test_one_vs_rest() -> None:
+    """With one_vs_rest each category stands against the others, and two categories make one candidate."""
+    listed = list_groups(NAMES[:4], ["a", "b", "a", "b"], {"nominal": "one_vs_rest"})
+    assert [split["split"]["categories"][0] for split in sorted(listed, key=lambda s: s["split"]["categories"])] == [
+        [name] for name in NAMES[:4]
+    ]
+    assert len(list_groups(NAMES[:2] * 2, ["a", "b", "a", "a"], {"nominal": "one_vs_rest"})) == 1
+
+
+def test_missing_values_go_either_way() -> None:
+    """Where values are missing each pair of groups is two candidates, and missing against present is one more."""
+    listed = list_groups(["k0", "k1", "k2", None] * 2, ["a", "b", "b", "a"] * 2)
+    assert len(listed) == 2 * 3 + 1
+    by_groups: dict[str, list[str]] = {}
+    for split in listed:
+        if split["split"]["type"] == "subset":
+            by_groups.setdefault(str(split["split"]["categories"]), []).append(split["split"]["missing"])
+    assert list(by_groups.values()) == [["left", "right"]] * 3
+
+
+def test_missing_as_a_category() -> None:
+    """With missing = branch what is missing is a category among the others: 2^3 - 1 pairs of groups, null in each."""
+    listed = list_groups(["k0", "k1", "k2", None] * 2, ["a", "b", "b", "a"] * 2, {"missing": "branch"})
+    assert len(sides(listed)) == 7
+    assert all(None in frozenset.union(*pair) for pair in sides(listed))
+
+
+def test_multiway_has_a_branch_for_each() -> None:
+    """One candidate, its branches in the order of the categories, missing values with the heaviest of them."""
+    (split, missing) = list_groups(["k1", "k0", "k1", None, "k2"], list("ababb"), {"nominal": "multiway"})
+    assert split["split"] == {"type": "multiway", "categories": [["k0"], ["k1"], ["k2"]], "missing": 1}
+    assert [branch["routed"]["n"] for branch in split["branches"]] == [1, 3, 1]
+    assert missing["split"] == {"type": "missing"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(NAMES[:8]), st.sampled_from("ab")), min_size=12, max_size=40))
+def test_the_ordering_holds_the_best(rows: list[tuple[str, str]]) -> None:
+    """For two classes no pair of groups, of all there are, has a higher gini gain than the best that is listed."""
+    cells, marks = [name for name, _ in rows], [mark for _, mark in rows]
+    present = sorted(set(cells))
+    if len(set(marks)) < 2 or len(present) < 7:
+        return
+    listed = list_groups(cells, marks)
+    best = 0.0
+    for size in range(1, len(present) // 2 + 1):
+        for group in combinations(present, size):
+            parts = [[mark for name, mark in rows if (name in group) == inside] for inside in (True, False)]
+            best = max(best, impurity(marks) - sum(len(part) / len(rows) * impurity(part) for part in parts))
+    assert max(split["scores"]["gini_gain"] for split in listed) == pytest.approx(best, abs=1e-12)
+
+
+def impurity(marks: Sequence[str]) -> float:
+    """1 - sum p^2, counted in plain Python."""
+    return 1 - sum((marks.count(mark) / len(marks)) ** 2 for mark in set(marks))
