@@ -19,7 +19,7 @@ def test_nothing_asked() -> None:
 
 @given(POSITIVE, POSITIVE, st.none() | POSITIVE)
 def test_priors_are_the_shares(weight: np.ndarray, priors: np.ndarray, class_weight: np.ndarray | None) -> None:
-    """With priors the classes weigh in their proportion, whatever the data and class weights; the total is unchanged."""
+    """With priors the classes weigh in their proportion, whatever the data; the total is unchanged."""
     scored, shown = alter_classes(weight, class_weight, priors, None)
     assert scored is shown is not None
     altered = weight * scored

@@ -59,9 +59,10 @@ def test_every_parameter_has_a_rule() -> None:
     ("name", "value"),
     [
         ("criterion", "gini_index"), ("criterion", None), ("selection", "best"), ("nominal", "binary"),
-        ("numeric", "bins"), ("threshold_value", "mean"), ("missing", "surrogate"), ("reuse_features", "no"), ("max_depth", -1),
-        ("max_depth", 1.5), ("max_depth", True), ("max_leaf_nodes", 0), ("min_samples_split", 1),
-        ("min_samples_leaf", 0), ("min_samples_leaf", None), ("min_weight_leaf", -0.5), ("min_weight_leaf", float("nan")), ("min_gain", "0"),
+        ("numeric", "bins"), ("threshold_value", "mean"), ("missing", "surrogate"), ("reuse_features", "no"),
+        ("max_depth", -1), ("max_depth", 1.5), ("max_depth", True), ("max_leaf_nodes", 0), ("min_samples_split", 1),
+        ("min_samples_leaf", 0), ("min_samples_leaf", None), ("min_weight_leaf", -0.5),
+        ("min_weight_leaf", float("nan")), ("min_gain", "0"),
         ("min_gain", float("inf")), ("empty_branches", 1), ("pruning", "error_based"), ("class_weight", "auto"),
         ("class_weight", {"a": 0}), ("class_weight", {}), ("priors", {"a": -1, "b": 2}), ("priors", [0.5, 0.5]),
         ("loss", [[0, 1]]), ("loss", [[1, 1], [1, 0]]), ("loss", [[0, 0], [1, 0]]), ("loss", [[0, -1], [1, 0]]),
