@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from service.settings import Settings
+from service.store.models import ModelStore
+from tests.making import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,3 +75,11 @@ def client(app: Flask) -> FlaskClient:
 def tennis() -> dict[str, list[Any]]:
     """A copy of the golf data, by column."""
     return {name: list(cells) for name, cells in TENNIS.items()}
+
+
+@pytest.fixture
+def trainer(settings: Settings) -> Iterator[Trainer]:
+    """Trains without HTTP, into a store of its own."""
+    store = ModelStore.open(settings)
+    yield Trainer(store, settings)
+    store.close()
