@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.problems import Problem
+from service.core.descend import descend
 from service.core.learn import Learnt, learn
 from service.core.parameters import Task, resolve
 from service.core.schema import Column
-from service.core.tree import Tree, descend
+from service.core.tree import Tree
 
 
 def fit(problem: Problem, depth: int | None, **parameters: Any) -> Learnt:  # noqa: ANN401 - of every kind

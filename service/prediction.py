@@ -1,16 +1,46 @@
-"""Prediction: a table goes down a stored tree."""
+"""Prediction: rows go down a stored tree, a table at once or a single row by the short way."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from service.core.conform import conform
-from service.core.schema import Table
-from service.core.tree import Tree, descend
+from service.core.descend import Guide, are_floats, follow, lay_out
+from service.core.descend_one import OneRow
+from service.core.read_row import Cell, RowReader
+from service.core.schema import Column, Table
+from service.core.tree import Tree
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
+
+
+class Predictor:
+    """A model's tree, made ready once for all requests of this process."""
+
+    def __init__(self, plain: Mapping[str, Any], refuse_missing: bool) -> None:
+        self.tree = Tree.from_arrays(plain)
+        self.refuse_missing = refuse_missing
+        self.reader = RowReader(self.tree.features, refuse_missing)
+        self.one = OneRow(self.tree)
+        # None keeps numpy from guessing a type
+        self.labels = np.array([*self.tree.classes, None], dtype=object)[:-1]
+        self._guide: Guide | None = None
+
+    def guide(self, columns: Sequence[Column]) -> Guide:
+        """The guide for such columns: the one made last, where it serves."""
+        guide, floats = self._guide, are_floats(columns)
+        if guide is None or guide.floats != floats:
+            guide = self._guide = lay_out(self.tree, floats)
+        return guide
+
+
+def prepare(record: ModelRecord, store: ModelStore) -> Predictor:
+    """The model's predictor, kept by the store beside the file that it was made from."""
+    refuse = record.body["parameters"]["missing"] == "refuse"
+    return store.load_as(record, lambda plain: Predictor(plain, refuse))
 
 
 def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, Any]:
@@ -18,18 +48,36 @@ def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, A
 
     Raises `InvalidData` for a table that lacks a column or, if the model refuses them, values.
     """
-    tree = Tree.from_arrays(store.load_tree(record))
-    refuse = record.body["parameters"]["missing"] == "refuse"
-    columns, warnings = conform(table, tree.features, refuse)
-    node = descend(tree, columns, table.rows).node
+    predictor = prepare(record, store)
+    tree = predictor.tree
+    columns, warnings = conform(table, tree.features, predictor.refuse_missing)
+    node = follow(predictor.guide(columns), columns, table.rows).node
     answer = tree.prediction[node]
     if not tree.classes:
         return {"predictions": answer, "leaves": node, "warnings": warnings}
-    labels = np.array([*tree.classes, None], dtype=object)[:-1]  # None keeps numpy from guessing a type
     return {
-        "predictions": labels[answer.astype(np.int64)].tolist(),
+        "predictions": predictor.labels[answer.astype(np.int64)].tolist(),
         "classes": list(tree.classes),
         "probabilities": tree.probability[node],
         "leaves": node,
         "warnings": warnings,
+    }
+
+
+def predict_one(predictor: Predictor, cells: Sequence[Cell]) -> dict[str, Any]:
+    """What `predict` answers for a table of one row, with ``cells`` in the order of the features, as JSON has them.
+
+    Raises `Unusual` where that would be an error or have a warning.
+    """
+    tree = predictor.tree
+    node = predictor.one.descend(predictor.reader.read(cells))
+    answer = tree.prediction[node]
+    if not tree.classes:
+        return {"predictions": [answer], "leaves": [node], "warnings": []}
+    return {
+        "predictions": [tree.classes[int(answer)]],
+        "classes": tree.classes,
+        "probabilities": [tree.probability[node]],
+        "leaves": [node],
+        "warnings": [],
     }

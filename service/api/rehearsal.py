@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
+from service.core.descend import descend
 from service.core.learn import learn
 from service.core.parameters import resolve
 from service.core.schema import Target
-from service.core.tree import descend
 from service.readers.json_table import Limits, read_table
 from service.readers.json_text import parse
 

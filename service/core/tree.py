@@ -1,4 +1,4 @@
-"""A tree as arrays, and the descent through it.
+"""A tree as arrays; `descend` and `descend_one` find the way through it.
 
 Nodes stand in breadth-first order, node 0 is the root, the children of a node stand side by side:
 
@@ -7,7 +7,7 @@ Nodes stand in breadth-first order, node 0 is the root, the children of a node s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import NO_ROUTE, Form
+from service.core.candidates import Form
 from service.core.criteria import Floats
-from service.core.schema import Column, Feature, Label
+from service.core.schema import Feature, Label
 from service.core.statistics import Ints
 
 TREE_LAYOUT = 1
@@ -97,39 +97,6 @@ class Tree:
         return cls(**known, features=features, classes=tuple(plain["classes"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Descent:
-    """Where rows ended: ``node: (row,)``, a leaf, or the node at which ``stopped: (row,)`` says the way was unknown."""
-
-    node: Ints
-    stopped: NDArray[np.bool_]
-
-
-def descend(tree: Tree, columns: Sequence[Column], rows: int) -> Descent:
-    """Send every row down; ``columns`` are those of ``tree.features``, in that order.
-
-    A missing value takes the branch learnt for it, else the heaviest; a category that the node did not see in
-    training stops there, for the node's own distribution is what was known before asking.
-    """
-    node = np.zeros(rows, np.int64)
-    stopped = np.zeros(rows, bool)
-    heaviest = find_heaviest_branches(tree)
-    active = np.arange(rows) if tree.form[0] != Form.LEAF else np.empty(0, np.int64)
-    while len(active):
-        here = node[active]
-        branch = np.empty(len(active), np.int64)
-        feature = tree.feature[here]
-        for f in np.unique(feature):
-            mine = np.flatnonzero(feature == f)
-            branch[mine] = find_branches(tree, heaviest, here[mine], columns[f], active[mine])
-        goes = branch != NO_ROUTE
-        stopped[active[~goes]] = True
-        active = active[goes]
-        node[active] = tree.first_child[here[goes]] + branch[goes]
-        active = active[tree.form[node[active]] != Form.LEAF]
-    return Descent(node, stopped)
-
-
 def find_heaviest_branches(tree: Tree) -> Ints:
     """(node,) the branch with the greatest weight, the first of equals; 0 for leaves."""
     heaviest = np.zeros(tree.nodes, np.int64)
@@ -142,25 +109,3 @@ def find_heaviest_branches(tree: Tree) -> Ints:
         parent, at = np.unique(tree.parent[first], return_index=True)
         heaviest[parent] = first[at] - tree.first_child[parent]
     return heaviest
-
-
-def find_branches(tree: Tree, heaviest: Ints, node: Ints, column: Column, row: Ints) -> Ints:
-    """(entry,) the branch of each row at its node, all of which split on ``column``; -1 stops there."""
-    form = tree.form[node]
-    values = column.values[row]
-    missing = column.is_missing()[row]
-    if column.kind == "numeric":
-        limit = tree.whole[node] if values.dtype.kind == "i" else tree.threshold[node]
-        branch = np.where(values <= limit, 0, 1)
-    elif column.kind == "ordinal" and not (form == Form.MULTIWAY).any():
-        branch = np.where(values < 0, NO_ROUTE, np.where(values <= tree.whole[node], 0, 1))
-    else:
-        at = tree.category_start[node] + np.maximum(values, 0)
-        nominal = np.isin(form, (Form.SUBSET, Form.MULTIWAY))
-        branch = np.where((values < 0) | ~nominal, NO_ROUTE, tree.category_branch[np.where(nominal, at, 0)])
-    present = form == Form.MISSING
-    branch = np.where(present, 1, branch)
-    learnt = np.where(present, 0, tree.missing_to[node])
-    # the multiway split of a model that gives missing values a branch has none where nothing was missing
-    fallback = heaviest[node]
-    return np.where(missing, np.where(learnt == NO_ROUTE, fallback, learnt), branch)

@@ -49,3 +49,22 @@ class RecentlyUsed(Generic[Key, Value]):
     def _remove(self, key: Key) -> None:
         if key in self._values:
             self._weight -= self._weigh(self._values.pop(key))
+
+
+class UntilChanged(Generic[Key, Value]):
+    """Values that hold while ``moment()`` stays equal; at most ``size`` of them."""
+
+    def __init__(self, size: int, moment: Callable[[], object]) -> None:
+        self._size = size
+        self._moment = moment
+        self._kept: tuple[object, RecentlyUsed[Key, Value]] = (object(), RecentlyUsed(size))
+
+    def get(self, key: Key, load: Callable[[], Value]) -> Value:
+        """The value of ``key``, from ``load`` if none of this moment is here."""
+        # Before the load: if something changes in between, what was loaded is taken for older than it is, never newer.
+        now = self._moment()
+        moment, values = self._kept
+        if moment != now:
+            values = RecentlyUsed(self._size)
+            self._kept = (now, values)
+        return values.get(key, load)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, cast
 
 from alembic import command
 from alembic.config import Config
@@ -35,6 +38,8 @@ class Database:
         self._reader = sessionmaker(engine, expire_on_commit=False)
         self._writer = sessionmaker(engine.execution_options(writes=True), expire_on_commit=False)
         self.installation = _migrate(engine)
+        self._writes = 0
+        self._watch = _watch_sqlite(engine) if engine.dialect.name == "sqlite" else None
 
     @classmethod
     def open(cls, settings: Settings) -> Database:
@@ -56,12 +61,33 @@ class Database:
         """A session that sees everything committed before its first question."""
         return self._reader.begin()
 
-    def writing(self) -> AbstractContextManager[Session]:
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
         """A session that commits at its end; on SQLite it has the only write lock from its start."""
-        return self._writer.begin()
+        try:
+            with self._writer.begin() as session:
+                yield session
+        finally:
+            self._writes += 1
+
+    def moment(self) -> object:
+        """Equals an earlier one only if what was read from the database since then is still true, as far as is known.
+
+        On SQLite whatever any connection of any process commits ends a moment. Elsewhere what this process writes
+        does, and at most a second.
+        """
+        if self._watch is None:
+            return self._writes, int(monotonic())
+        try:
+            # a connection that writes nothing itself: its count goes up with each commit of any other one
+            return self._watch.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            return object()  # a moment of its own: who asks the database next will hear what is wrong
 
     def close(self) -> None:
         """Close the connections."""
+        if self._watch is not None:
+            self._watch.close()
         self._engine.dispose()
 
 
@@ -106,6 +132,14 @@ def _begin_sqlite(connection: Connection) -> None:
     # A writer takes the lock at once: one that has read first could not wait for another, it would fail.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _watch_sqlite(engine: Engine) -> sqlite3.Connection:
+    """A connection outside of the pool, which any thread may use: sqlite3 serializes their calls."""
+    taken = engine.raw_connection()
+    connection = cast("sqlite3.Connection", taken.driver_connection)
+    taken.detach()
+    return connection
 
 
 def _migrate(engine: Engine) -> str:

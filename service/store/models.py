@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,7 +17,7 @@ from service.core.errors import Fault
 from service.errors import Conflict, DamagedModel, NotFound, NotRetained, SettingsError
 from service.settings import Settings, variable_of
 from service.store import locks
-from service.store.cache import RecentlyUsed
+from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
 from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
@@ -31,6 +31,8 @@ Page: TypeAlias = tuple[list[ModelRecord], str | None]
 Problems: TypeAlias = list[str]
 Clock: TypeAlias = Callable[[], datetime]
 
+Made = TypeVar("Made")
+
 log = logging.getLogger(__name__)
 
 
@@ -41,15 +43,17 @@ def _now() -> datetime:
 class ModelStore:
     """Models of one database and one directory, shared by the threads of a process.
 
-    Every method asks the database, so that what another process adds or deletes is seen at once; only loaded files are
-    kept, by id.
+    What another process adds, changes or deletes is seen: records are kept only until the database says that something
+    was written to it. Loaded files, and what was made of them, are kept by id, which never changes its meaning.
     """
 
     def __init__(self, database: Database, files: ModelFiles, cached: int, clock: Clock = _now) -> None:
         self._database = database
         self._files = files
         self._clock = clock
+        self._found: UntilChanged[str, ModelRecord] = UntilChanged(cached, database.moment)
         self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
+        self._made: RecentlyUsed[str, Any] = RecentlyUsed(cached)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = _now) -> ModelStore:
@@ -99,8 +103,7 @@ class ModelStore:
 
     def find(self, reference: str) -> ModelRecord:
         """The model with this id, the newest of this name, or ``name@version``; raises `NotFound`."""
-        with self._database.reading() as session:
-            return _find(session, reference).record()
+        return self._found.get(reference, lambda: self._find(reference))
 
     def update(
         self, reference: str, *, tags: Mapping[str, str] | None = None, description: str | None = None
@@ -133,6 +136,7 @@ class ModelStore:
         self._files.remove(model_id)
         self._loaded.drop((model_id, "model"))
         self._loaded.drop((model_id, "data"))
+        self._made.drop(model_id)
 
     def load_tree(self, record: ModelRecord) -> dict[str, Any]:
         """The stored ``tree``: a dict of memory-mapped, read-only arrays, shared with all callers, not to be changed.
@@ -140,6 +144,14 @@ class ModelStore:
         Raises `NotFound` when the model was deleted meanwhile, `DamagedModel` when its file is not what was stored.
         """
         return self._load(record, "model", record.tree_sha256)
+
+    def load_as(self, record: ModelRecord, make: Callable[[dict[str, Any]], Made]) -> Made:
+        """What ``make`` makes of the stored ``tree``, made once for each id: give the same ``make`` for all models.
+
+        Raises what `load_tree` raises.
+        """
+        made: Made = self._made.get(record.id, lambda: make(self.load_tree(record)))
+        return made
 
     def load_data(self, record: ModelRecord) -> dict[str, Any]:
         """The stored ``data``, as `load_tree` gives the tree; raises `NotRetained` when there is none."""
@@ -184,6 +196,10 @@ class ModelStore:
             page = rows[:limit]
             return [row.record() for row in page], cursor_after(page[-1]) if len(rows) > limit else None
 
+    def _find(self, reference: str) -> ModelRecord:
+        with self._database.reading() as session:
+            return _find(session, reference).record()
+
     def _insert(self, model_id: str, draft: ModelDraft, hashes: Mapping[Part, str]) -> ModelRecord:
         with self._database.writing() as session:
             row = ModelRow(
@@ -218,7 +234,7 @@ class ModelStore:
         try:
             return self._loaded.get((record.id, part), partial(self._files.load, record.id, part, sha256))
         except FileNotFoundError:
-            self.find(record.id)  # deleted meanwhile: NotFound
+            self._find(record.id)  # deleted meanwhile: NotFound
             raise DamagedModel(f"the {part} file of model {record.id} is missing") from None
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.tree import Tree, descend, find_heaviest_branches
+from service.core.descend import descend
+from service.core.tree import Tree, find_heaviest_branches
 from tests.core.making import classes, grow, labels, numbers
 
 NUMBER = st.none() | st.sampled_from([-1.5, -0.0, 0.0, 1e-7, 0.1, 1e308, 1.7e308, float("inf"), float("-inf")])
