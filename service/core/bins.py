@@ -8,7 +8,7 @@ grid (heavy tails) the binary search is used after all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -33,22 +33,24 @@ CROWDED = 4
 class Binned:
     """Bins of the features ``feature: (line,)``: ``code: (line, entry)`` uint8.
 
+    ``edges``: of each feature (bin + 1,) float64 between which the values of a bin lie; only for parting bins further.
     ``single: (line,)`` is True where each bin of the feature is one value, so that its edges are all its cuts.
     """
 
     feature: Ints
     code: NDArray[np.uint8]
+    edges: list[NDArray[np.float64]]
     single: NDArray[np.bool_]
 
     def take(self, inside: Selection) -> Binned:
         """The same for some nodes' entries."""
-        return Binned(self.feature, self.code[:, inside], self.single)
+        return replace(self, code=self.code[:, inside])
 
     def reorder(self, order: Ints) -> Binned:
         """The bins of some entries in another order."""
         code = np.empty((len(self.code), len(order)), np.uint8)
         run_parallel(lambda line: np.take(self.code[line], order, out=code[line]), range(len(code)))
-        return Binned(self.feature, code, self.single)
+        return replace(self, code=code)
 
 
 def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:
@@ -56,38 +58,44 @@ def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:
     rows = len(features[which[0]].numbers)
     code = np.empty((len(which), rows), np.uint8)
 
-    def fill(line: int) -> bool:
-        coded = features[which[line]]
-        return _fill_bins(coded, code[line])
+    def fill(line: int) -> NDArray[np.float64] | None:
+        return _fill_bins(features[which[line]], code[line])
 
-    single = run_parallel(fill, range(len(which)))
-    return Binned(which, code, np.array(single))
+    edges = run_parallel(fill, range(len(which)))
+    single = np.array([found is None for found in edges])
+    return Binned(which, code, [np.empty(0) if found is None else found for found in edges], single)
 
 
-def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> bool:
-    """Write the bins of one feature; True where each is one value."""
+def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> NDArray[np.float64] | None:
+    """Write the bins of one feature; returns their edges, None where each bin is one value."""
     numbers = coded.numbers
     missing = coded.is_missing() if coded.has_missing else None
     sample = numbers[:: max(1, len(numbers) // SAMPLED)]
     if missing is not None:
         sample = sample[~missing[:: max(1, len(numbers) // SAMPLED)]]
     values = cast("Numbers", np.unique(sample))
-    if len(values) <= BINS // 2:
-        single = _fill_singles(numbers, values, missing, out)
-    else:
-        single = False
-        edges = _choose_edges(sample, values)
+    single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
+    edges = _choose_edges(sample, values)
+    if not single and len(values) > BINS // 2:
         _fill_by_grid(numbers, edges, out)
         if np.bincount(out, minlength=1).max() > CROWDED * len(out) / len(edges):
             out[:] = np.searchsorted(edges, numbers, side="left")
     if missing is not None:
         out[missing] = MISSING_BIN
-    return single
+    return None if single else _widen(edges, numbers)
+
+
+def _widen(edges: Numbers, numbers: Numbers) -> NDArray[np.float64]:
+    """(`BINS` + 1,) the edges between the least and the greatest number; bins beyond the last are empty."""
+    ends = np.array([np.fmin.reduce(numbers), np.fmax.reduce(numbers)], np.float64)
+    inner = np.full(BINS - 1, ends[1])
+    inner[: len(edges)] = edges
+    return np.concatenate([ends[:1], inner, ends[1:]])
 
 
 def _choose_edges(sample: Numbers, values: Numbers) -> Numbers:
     """Up to 254 ascending values: a bin holds what is above one edge and not above the next."""
-    if len(values) < BINS:
+    if len(values) <= BINS:
         return values[:-1]
     ordered = np.sort(sample)
     return cast("Numbers", np.unique(ordered[np.linspace(0, len(ordered), BINS + 1)[1:-1].astype(np.int64)]))

@@ -26,7 +26,7 @@ def bound_classes(objective: Objective, below: Floats, upto: Floats, node: Float
     """Gini or information gain: two classes by corners, more by the range of the gradient."""
     if len(below) == 2:
         corners = (np.stack([upto[0], below[1]]), np.stack([below[0], upto[1]]))
-        return np.maximum(*(_gain(objective, corner, node) for corner in corners))
+        return np.asarray(np.maximum(*(_gain(objective, corner, node) for corner in corners)))
     return _bound_by_gradient(objective, below, upto, node)
 
 

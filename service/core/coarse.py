@@ -3,7 +3,8 @@
     count     one count per (node, bin) and class; running sums give the left branch of every bin edge
     score     every edge is a cut, scored exactly
     discard   a bin whose bound is below the best edge of its node, of any feature, less the tie tolerance
-    refine    the rows of the bins left are sorted, and every cut in them becomes a candidate
+    look closer   the bins left are counted again in finer bins: score, discard
+    sort      the rows of the fine bins left, where every cut becomes a candidate
 
 What comes out are candidates like any others; `search` judges and chooses among them as always.
 """
@@ -18,16 +19,19 @@ from numpy.typing import NDArray
 from service.core.bins import BINS, MISSING_BIN, Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
-from service.core.criteria import Floats
+from service.core.criteria import TINY, Floats
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
-from service.core.encoding import argsort_keys
+from service.core.encoding import Numbers, argsort_keys, smallest_unsigned
+from service.core.grid import Codes, Grid, build_grid, lift_grid, score_grid
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 
 WIDTH = BINS + 1
-EDGE = 2**32
-"""Within a bin cuts are placed by their row; its edge comes after all of them."""
+FINE = 32
+"""A bin that is looked at closer is parted into so many, evenly in value."""
+FEW_ROWS = 500
+"""So few rows are sorted at once."""
 
 
 def can_bound(learner: Learner) -> bool:
@@ -40,20 +44,13 @@ def can_bound(learner: Learner) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One feature's bins in every node of a batch.
+class Counted:
+    """One feature's bins in every node, scored: ``score``, ``bound``: (node, bin)."""
 
-    ``own``: whole-number sums (class or 1, node, bin) of each bin, ``upto`` with those of the bins below it; ``rows``
-    and ``rows_upto``: (node, bin) likewise; ``lacking``: what has no value, by node. ``squares: (node, bin)`` bounds
-    the targets' sum of squares, in regression.
-    """
-
-    own: list[Ints]
-    upto: list[Ints]
-    rows: Ints
-    rows_upto: Ints
+    grid: Grid
     lacking: Lacking
-    squares: Floats | None
+    score: Floats
+    bound: Floats
 
 
 def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, list[Candidates]]:
@@ -61,38 +58,36 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
 
     The features are those of ``batch.binned``; segments are line * nodes + node.
     """
-    binned = _read_bins(batch)
+    binned = batch.binned
+    if binned is None:
+        raise ValueError("the batch has no bins")
     nodes, lines = batch.entries.nodes, range(len(binned.feature))
     block = Block(np.tile(np.arange(nodes), len(lines)), np.repeat(binned.feature, nodes))
-    group = batch.entries.node * WIDTH
-    key = batch.tally.key(group, nodes * WIDTH)
+    # in the smallest type that holds them, so that adding a code takes little
+    cells = nodes * WIDTH
+    first = (batch.entries.node * WIDTH).astype(smallest_unsigned(cells))
+    key = batch.tally.key(batch.entries.node * WIDTH, cells)
+    key = key.astype(smallest_unsigned(max(batch.tally.classes, 1) * cells))
 
-    def count(line: int) -> tuple[Line, Floats, Floats]:
-        counted = _count_bins(batch, key + binned.code[line], group + binned.code[line])
-        return counted, *_score_bins(learner, batch, counted, bool(binned.single[line]))
+    def count(line: int) -> Counted:
+        code = binned.code[line]
+        return _count_line(learner, batch, key + code, first, code, bool(binned.single[line]))
 
     counted = run_parallel(count, lines)
-    best = np.max([score.max(1) for _, score, _ in counted], axis=0)
+    best = np.max([line.score.max(1) for line in counted], axis=0)
     tolerance = learner.objective.tolerance(batch.stats)
     floor = np.maximum(best - tolerance, learner.objective.baseline(batch.stats) + tolerance / 2)
 
     def list_line(line: int) -> list[Candidates]:
-        counts, score, bound = counted[line]
-        edge, alive = np.flatnonzero(score >= floor[:, None]), bound >= floor[:, None]
-        cuts = _find_cuts(learner, batch, line, counts, group + binned.code[line], edge, alive)
-        if not counts.lacking.rows.any():
+        one = counted[line]
+        cuts = _find_cuts(learner, batch, binned, line, one, first + binned.code[line], floor)
+        if not one.lacking.rows.any():
             return [build_cuts(batch.nodes(), cuts)]
-        lacking = _shift_segments(counts.lacking, line, len(lines))
+        lacking = _shift_segments(one.lacking, line, len(lines))
         return [build_directed(batch.nodes(), cuts, lacking), build_missing(batch.nodes(), block.node, lacking)]
 
     tables = run_parallel(list_line, lines)
     return block, [table for part in tables for table in part if len(table.segment)]
-
-
-def _read_bins(batch: Batch) -> Binned:
-    if batch.binned is None:
-        raise ValueError("the batch has no bins")
-    return batch.binned
 
 
 def _shift_segments(lacking: Lacking, line: int, lines: int) -> Lacking:
@@ -107,139 +102,150 @@ def _shift_segments(lacking: Lacking, line: int, lines: int) -> Lacking:
     return Lacking([place(s) for s in lacking.sums], place(lacking.rows))
 
 
-def _count_bins(batch: Batch, key: Ints, group: Ints) -> Line:
+def _count_line(learner: Learner, batch: Batch, key: Codes, first: Codes, code: Codes, single: bool) -> Counted:
+    """``key`` is class * cells + cell, ``first`` the first cell of the entry's node: (entry,)."""
     nodes, tally = batch.entries.nodes, batch.tally
     sums = tally.sum_scored(key, nodes * WIDTH)
-    rows = tally.count_rows(sums, group, nodes * WIDTH).reshape(nodes, WIDTH)
-    counts = [s.reshape(len(s), nodes, WIDTH) for s in sums]
-    own = [c[..., :BINS] for c in counts]
-    squares = None if tally.classes else tally.bound_squares(group, nodes * WIDTH).reshape(nodes, WIDTH)[:, :BINS]
-    return Line(
-        own,
-        [np.cumsum(c, axis=-1) for c in own],
-        rows[:, :BINS],
-        np.cumsum(rows[:, :BINS], axis=-1),
-        Lacking([c[..., MISSING_BIN] for c in counts], rows[:, MISSING_BIN]),
-        squares,
+    rows = tally.count_rows(sums, first if tally.counts_rows else first + code, nodes * WIDTH)
+    squares = (
+        None
+        if tally.classes
+        else tally.bound_squares(key, rows, np.repeat(np.arange(nodes), WIDTH)).reshape(nodes, WIDTH)[:, :BINS]
     )
+    counts, rows = [s.reshape(len(s), nodes, WIDTH) for s in sums], rows.reshape(nodes, WIDTH)
+    grid = build_grid(np.arange(nodes), [c[..., :BINS] for c in counts], rows[:, :BINS], squares)
+    lacking = Lacking([c[..., MISSING_BIN] for c in counts], rows[:, MISSING_BIN])
+    return Counted(grid, lacking, *score_grid(learner, batch, grid, lacking, bounded=not single))
 
 
-def _score_bins(learner: Learner, batch: Batch, line: Line, single: bool) -> tuple[Floats, Floats]:
-    """(node, bin) the score of the edge after each bin, and the bound on what cuts inside it score; -inf for none.
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Some entries of a batch: their place in it, row, cell in a grid, and value; everything is (entry,)."""
 
-    Where values are missing, the better of having them on the left and on the right.
-    """
-    score, bound = np.full(line.rows.shape, -np.inf), np.full(line.rows.shape, -np.inf)
-    least = max(learner.parameters.min_samples_leaf, 1)
-    bounded = BOUNDS[learner.objective.criterion.name]
-    for joins in (True, False) if line.lacking.rows.any() else (False,):
-        below, upto, node = _read_stats(learner, batch, line, joins)
-        gone = line.lacking.rows[:, None] * joins
-        left = line.rows_upto + gone
-        right = batch.rows[:, None] - left
-        edge = (line.rows > 0) & (line.rows_upto < line.rows_upto[:, -1:]) & (left >= least) & (right >= least)
-        edge &= _is_heavy(learner, upto) & _is_heavy(learner, node - upto)
-        with np.errstate(invalid="ignore"):
-            scored = learner.objective.score(np.stack([upto, node - upto], axis=1), node)
-            np.maximum(score, scored, out=score, where=edge)
-            if single:
-                continue
-            inside = (line.rows > 1) & (left >= least) & (right + line.rows >= least)
-            spread = None if line.squares is None else (batch.tally.reach, line.squares)
-            np.fmax(bound, bounded(learner.objective, below, upto, node, spread), out=bound, where=inside)
-    return score, bound
+    entry: Ints
+    row: Ints
+    cell: Ints
+    value: Numbers
 
+    def take(self, which: NDArray[np.bool_] | Ints) -> Crowd:
+        """Some of the entries, or the same in another order."""
+        return Crowd(self.entry[which], self.row[which], self.cell[which], self.value[which])
 
-def _is_heavy(learner: Learner, stats: Floats) -> NDArray[np.bool_] | bool:
-    least = learner.parameters.min_weight_leaf
-    if least <= 0:
-        return True
-    if learner.objective.alteration is not None:
-        stats = stats / learner.objective.alteration[:, None, None]
-    # what lies within rounding of the limit is left to the judge
-    return np.asarray(learner.objective.criterion.family.weigh(stats) >= least * (1 - 1e-9))
-
-
-def _read_stats(learner: Learner, batch: Batch, line: Line, joins: bool) -> tuple[Floats, Floats, Floats]:
-    """Altered statistics (channel, node, bin) below each bin and up to its end, and (channel, node, 1) of the node."""
-    tally, shape = batch.tally, line.rows.shape
-    of_cell = np.repeat(np.arange(shape[0]), shape[1])
-
-    def combine(sums: list[Ints]) -> Floats:
-        if joins:
-            sums = [s + away[..., None] for s, away in zip(sums, line.lacking.sums, strict=True)]
-        stats = tally.combine_scored([s.reshape(len(s), -1) for s in sums], of_cell)
-        return learner.objective.alter(stats.reshape(-1, *shape))
-
-    upto = combine(line.upto)
-    below = combine([s - own for s, own in zip(line.upto, line.own, strict=True)])
-    return below, upto, learner.objective.alter(batch.stats)[: len(upto), :, None]
+    def sort(self) -> Crowd:
+        """By cell and value."""
+        order = np.argsort(self.value, kind="stable")
+        return self.take(order[argsort_keys(self.cell[order], int(self.cell.max(initial=0)) + 1)])
 
 
 def _find_cuts(
-    learner: Learner, batch: Batch, line: int, counts: Line, group: Ints, edge: Ints, alive: NDArray[np.bool_]
+    learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, cell: Codes, floor: Floats
 ) -> Cuts:
-    """The edges at the flat (node, bin) places ``edge``, and every cut inside the bins ``alive: (node, bin)``.
-
-    Rows are sorted in the bins that are alive and on both sides of an edge: its neighbours are the last and the first.
-    """
-    feature = int(_read_bins(batch).feature[line])
-    nodes = len(counts.rows)
-    occupied = np.flatnonzero(counts.rows)
-    after = occupied[np.searchsorted(occupied, edge, side="right")] if len(edge) else edge
-    wanted = np.zeros((nodes, WIDTH), bool)
+    """The cuts of one feature that score no less than ``floor: (node,)``; ``cell: (entry,)`` has `WIDTH` to a node."""
+    numbers = learner.features[int(binned.feature[line])].numbers
+    edge, alive = np.flatnonzero(one.score >= floor[:, None]), one.bound >= floor[:, None]
+    beside = _find_neighbours(one.grid, edge)
+    wanted = np.zeros((len(floor), WIDTH), bool)
     wanted[:, :BINS] = alive
-    wanted[np.divmod(np.concatenate([edge, after]), BINS)] = True
-    row, run = _sort_rows(learner, batch, feature, group, wanted)
-    start = np.flatnonzero(np.diff(run, prepend=-1))
-    end = np.append(start[1:], len(run))
-    cell = np.divmod(np.flatnonzero(wanted), WIDTH)  # of each run
-    numbers = learner.features[feature].numbers
-    inside = alive[cell]
-    cut = np.flatnonzero((run[1:] == run[:-1]) & (numbers[row[1:]] != numbers[row[:-1]]) & inside[run[:-1]])
-    at = tuple(c[run[cut]] for c in cell)
-    left = batch.tally.accumulate(row[None], start, cut, run[cut], None)[0]
-    left = [part + (upto - own)[:, at[0], at[1]] for part, upto, own in zip(left, counts.upto, counts.own, strict=True)]
-    below = (counts.rows_upto - counts.rows)[at]
-    of_cell = np.zeros(wanted.shape, np.int64)
-    of_cell[wanted] = np.arange(len(start))
-    on, beyond = np.divmod(edge, BINS), np.divmod(after, BINS)
-    return _order_cuts(
-        line * nodes,
-        Cuts(at[0], at[0], at[1] * (2 * EDGE) + cut, left, below + cut - start[run[cut]] + 1, row[cut], row[cut + 1]),
-        Cuts(
-            on[0],
-            on[0],
-            on[1] * (2 * EDGE) + EDGE,
-            [upto[:, on[0], on[1]] for upto in counts.upto],
-            counts.rows_upto[on],
-            row[end[of_cell[on]] - 1],
-            row[start[of_cell[beyond]]],
-        ),
-    )
-
-
-def _sort_rows(
-    learner: Learner, batch: Batch, feature: int, group: Ints, wanted: NDArray[np.bool_]
-) -> tuple[Ints, Ints]:
-    """The rows in the ``wanted: (node, bin)`` cells, by cell and value, and (row,) which of these cells each is in."""
-    entry = np.flatnonzero(wanted.ravel()[group])
+    wanted[np.divmod(beside.ravel(), BINS)] = True
+    entry = np.flatnonzero(wanted.ravel()[cell])
+    node, bin_ = np.divmod(cell[entry].astype(np.int64), WIDTH)
     row = batch.entries.row[entry]
-    run = (np.cumsum(wanted) - 1)[group[entry]]
-    order = np.argsort(learner.features[feature].numbers[row], kind="stable")
-    order = order[argsort_keys(run[order], int(wanted.sum()))]
-    return row[order], run[order]
+    crowd = Crowd(entry, row, node * BINS + bin_, numbers[row])
+    parts = [_read_edges(one.grid, edge, beside, crowd)]
+    crowd = crowd.take(alive[node, bin_])
+    if len(crowd.row) > FEW_ROWS:
+        parts += _look_closer(learner, batch, binned.edges[line], one, alive, crowd, floor)
+    elif len(crowd.row):
+        parts.append(_sort_cells(learner, batch, one.grid, one.lacking, crowd, floor))
+    return _join_cuts(line * len(floor), parts)
 
 
-def _order_cuts(first_segment: int, inside: Cuts, edges: Cuts) -> Cuts:
-    """Cuts inside bins and at edges as one, in value order; segments begin at ``first_segment``."""
-    both = Cuts(
-        np.concatenate([inside.segment, edges.segment]) + first_segment,
-        np.concatenate([inside.node, edges.node]),
-        np.concatenate([inside.place, edges.place]),
-        [np.concatenate(parts, axis=1) for parts in zip(inside.left, edges.left, strict=True)],
-        np.concatenate([inside.rows, edges.rows]),
-        np.concatenate([inside.lower, edges.lower]),
-        np.concatenate([inside.upper, edges.upper]),
+def _find_neighbours(grid: Grid, edge: Ints) -> Ints:
+    """(2, edge) the cells on both sides of the edges after the flat cells ``edge``; the next has rows."""
+    occupied = np.flatnonzero(grid.rows)
+    after = occupied[np.searchsorted(occupied, edge, side="right")] if len(edge) else edge
+    return np.stack([edge, after])
+
+
+def _read_edges(grid: Grid, edge: Ints, beside: Ints, crowd: Crowd) -> Cuts:
+    """The edges as cuts; their neighbours are the last row of one cell and the first of the next."""
+    group, bin_ = np.divmod(edge, grid.rows.shape[1])
+    near = np.zeros(grid.rows.size, bool)
+    near[beside.ravel()] = True
+    crowd = crowd.take(near[crowd.cell]).sort()
+    lower = crowd.row[np.searchsorted(crowd.cell, beside[0], side="right") - 1] if len(edge) else edge
+    upper = crowd.row[np.searchsorted(crowd.cell, beside[1], side="left")] if len(edge) else edge
+    node, rows = grid.node[group], grid.rows_upto[group, bin_]
+    return Cuts(node, node, rows, [upto[:, group, bin_] for upto in grid.upto], rows, lower, upper)
+
+
+def _look_closer(
+    learner: Learner, batch: Batch, edges: Floats, one: Counted, alive: NDArray[np.bool_], crowd: Crowd, floor: Floats
+) -> list[Cuts]:
+    """Part the ``alive: (node, bin)`` bins into finer ones; ``crowd`` are their rows, ``edges`` those of all bins."""
+    node, bin_ = np.nonzero(alive)
+    run = (np.cumsum(alive) - 1)[crowd.cell]
+    low, high = edges[bin_], edges[bin_ + 1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        part = (crowd.value - low[run]) * (FINE / np.maximum(high - low, TINY))[run]
+    # NaN comes of infinite edges only, and then of all values in the bin alike
+    part = np.nan_to_num(np.clip(part, 0, FINE - 1), nan=0.0).astype(np.int64)
+    crowd = Crowd(crowd.entry, crowd.row, run * FINE + part, crowd.value)
+    tally, cells = batch.tally.take(crowd.entry, slice(None)), len(node) * FINE
+    sums = tally.sum_scored(tally.key(crowd.cell, cells), cells)
+    rows = tally.count_rows(sums, crowd.cell, cells)
+    squares = None if tally.classes else tally.bound_squares(crowd.cell, rows, np.repeat(node, FINE))
+    grid = build_grid(
+        node,
+        [s.reshape(len(s), -1, FINE) for s in sums],
+        rows.reshape(-1, FINE),
+        None if squares is None else squares.reshape(-1, FINE),
     )
-    return both.take(np.lexsort((both.place, both.segment)))
+    below = [(upto - own)[:, node, bin_] for upto, own in zip(one.grid.upto, one.grid.own, strict=True)]
+    grid = lift_grid(grid, below, (one.grid.rows_upto - one.grid.rows)[node, bin_])
+    score, bound = score_grid(learner, batch, grid, one.lacking, bounded=True)
+    floor = floor.copy()
+    np.maximum.at(floor, node, score.max(1) - learner.objective.tolerance(batch.stats)[node])
+    edge = np.flatnonzero(score >= floor[node, None])
+    found = [_read_edges(grid, edge, _find_neighbours(grid, edge), crowd)]
+    crowd = crowd.take((bound >= floor[node, None]).ravel()[crowd.cell])
+    return [*found, _sort_cells(learner, batch, grid, one.lacking, crowd, floor)] if len(crowd.row) else found
+
+
+def _sort_cells(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, crowd: Crowd, floor: Floats) -> Cuts:
+    """Every cut amid the crowd of each cell that scores no less than the floor."""
+    crowd = crowd.sort()
+    start = np.flatnonzero(np.diff(crowd.cell, prepend=-1))
+    run = np.repeat(np.arange(len(start)), np.diff(start, append=len(crowd.row)))
+    cut = np.flatnonzero((run[1:] == run[:-1]) & (crowd.value[1:] != crowd.value[:-1]))
+    group, bin_ = np.divmod(crowd.cell[cut], grid.rows.shape[1])
+    node = grid.node[group]
+    left = batch.tally.accumulate(crowd.row[None], start, cut, run[cut], None)[0]
+    left = [
+        part + upto[:, group, bin_] - own[:, group, bin_]
+        for part, upto, own in zip(left, grid.upto, grid.own, strict=True)
+    ]
+    best = np.full(len(cut), -np.inf)
+    for joins in (True, False) if lacking.rows.any() else (False,):
+        moved = [part + away[:, node] * joins for part, away in zip(left, lacking.sums, strict=True)]
+        stats = learner.objective.alter(batch.tally.combine_scored(moved, node))
+        whole = learner.objective.alter(batch.stats)[: len(stats), node]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            np.fmax(best, learner.objective.score(np.stack([stats, whole - stats], axis=1), whole), out=best)
+    below = grid.rows_upto[group, bin_] - grid.rows[group, bin_] + cut - start[run[cut]] + 1
+    cuts = Cuts(node, node, below, left, below, crowd.row[cut], crowd.row[cut + 1])
+    return cuts.take(np.flatnonzero(best >= floor[node]))
+
+
+def _join_cuts(first_segment: int, parts: list[Cuts]) -> Cuts:
+    """Cuts of one feature found in several ways, in value order; segments begin at ``first_segment``."""
+    joined = Cuts(
+        np.concatenate([part.segment for part in parts]) + first_segment,
+        np.concatenate([part.node for part in parts]),
+        np.concatenate([part.place for part in parts]),
+        [np.concatenate(sums, axis=1) for sums in zip(*(part.left for part in parts), strict=True)],
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+    )
+    return joined.take(np.lexsort((joined.place, joined.segment)))

@@ -7,7 +7,7 @@ expanded next. Nothing recurses.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -229,11 +229,9 @@ def _record(
 
 def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
     """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
-    feature = splits.feature[entries.node]
     branch = np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
-    for f in np.unique(feature[feature >= 0]):
-        mine = np.flatnonzero(feature == f)
+    for f, mine in _split_by_feature(entries, splits.feature):
         node = entries.node[mine]
         coded, row = learner.features[f], entries.row[mine]
         if learner.is_ordered(f):
@@ -247,6 +245,20 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
             went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
         branch[mine] = went
     return branch
+
+
+def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each feature that some node is split on, ``feature: (node,)``, with the entries of its nodes."""
+    rows = np.bincount(entries.node, minlength=entries.nodes)
+    start = np.cumsum(rows) - rows
+    nodes = np.argsort(feature, kind="stable")
+    # entries of one node stand side by side: those of several nodes are a few runs
+    place = np.arange(len(entries.row)) + np.repeat(start[nodes] - (np.cumsum(rows[nodes]) - rows[nodes]), rows[nodes])
+    edge = np.cumsum(rows[nodes])
+    found, first = np.unique(feature[nodes], return_index=True)
+    for f, begin, end in zip(found.tolist(), first.tolist(), [*first[1:].tolist(), len(nodes)], strict=True):
+        if f >= 0:
+            yield f, place[edge[begin] - rows[nodes[begin]] : edge[end - 1]]
 
 
 def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ from service.core.encoding import argsort_keys
 from service.core.schema import Target
 
 Ints = NDArray[np.int64]
-Selection: TypeAlias = slice | NDArray[np.bool_]
+Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +170,23 @@ class Tally:
         return self._sum_keys(quantities, self.key(group, groups), groups)
 
     def key(self, group: Ints, groups: int) -> Ints:
-        """Class * groups + group, which `sum_scored` counts by; a constant added to groups may be added to it."""
+        """Class * groups + group: what is counted by."""
         return group if self._label is None else self._label * groups + group
 
-    def sum_scored(self, key: Ints, groups: int) -> list[Ints]:
+    def sum_scored(self, key: NDArray[np.integer], groups: int) -> list[Ints]:
         """As `sum`, of the quantities that scores need, by ``key: (entry,)``."""
         return self._sum_keys(self.quantities[: self.scored], key, groups)
 
-    def bound_squares(self, group: Ints, groups: int) -> Floats:
+    def bound_squares(self, group: NDArray[np.integer], rows: Ints, node: Ints) -> Floats:
         """(group,) at least the sum of squares of each; of its first part, with what rounding can have taken away."""
         quantity = self.quantities[2]
-        units = quantity.units[0]
-        per_node = groups // len(units)
-        sums = np.bincount(group, weights=quantity.parts[0], minlength=groups)
-        rows = np.bincount(group, minlength=groups)
-        return np.asarray((sums + rows) * np.repeat(units, per_node))
+        sums = np.bincount(group, weights=quantity.parts[0], minlength=len(rows))
+        return np.asarray((sums + rows) * quantity.units[0][node])
+
+    @property
+    def counts_rows(self) -> bool:
+        """True where every entry weighs 1, so that sums tell how many there are."""
+        return self._unit
 
     @property
     def scored(self) -> int:
@@ -195,7 +197,7 @@ class Tally:
         """As `combine`, for sums of the quantities that scores need."""
         return self._combine(sums, self.quantities[: self.scored], node)
 
-    def _sum_keys(self, quantities: Sequence[Quantity], key: Ints, groups: int) -> list[Ints]:
+    def _sum_keys(self, quantities: Sequence[Quantity], key: NDArray[np.integer], groups: int) -> list[Ints]:
         rows = max(self.classes, 1)
         shape, key = key.shape, key.ravel()
         sums = []
@@ -222,7 +224,7 @@ class Tally:
             channels.append(total)
         return np.concatenate(channels)
 
-    def count_rows(self, sums: Sequence[Ints], group: Ints, groups: int) -> Ints:
+    def count_rows(self, sums: Sequence[Ints], group: NDArray[np.integer], groups: int) -> Ints:
         """(group,) how many entries each group of ``sums`` has, whatever they weigh."""
         if self._unit:
             counts: Ints = sums[0].sum(0)

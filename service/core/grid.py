@@ -1,0 +1,96 @@
+"""Bins of some groups of rows: counted, their edges scored, and what cuts inside them can score at the most.
+
+A *group* is a node, or one bin of a node that is looked at closer. A *cell* is one bin of one group:
+``cell = group * bins + bin``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.bounds import BOUNDS
+from service.core.criteria import Floats
+from service.core.cuts import Lacking
+from service.core.statistics import Ints
+from service.core.weigh import Batch, Learner
+
+Codes: TypeAlias = NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One feature's bins in every group; ``node: (group,)`` is the node that each group belongs to.
+
+    ``own``: whole-number sums (class or 1, group, bin) of each bin, ``upto`` with everything of the node below it;
+    ``rows``, ``rows_upto``: (group, bin) likewise. ``squares: (group, bin)`` bounds the targets' squares in regression.
+    """
+
+    node: Ints
+    own: list[Ints]
+    upto: list[Ints]
+    rows: Ints
+    rows_upto: Ints
+    squares: Floats | None
+
+
+def build_grid(node: Ints, counts: list[Ints], rows: Ints, squares: Floats | None) -> Grid:
+    """A grid of counted bins (class or 1, group, bin) that begin with the first rows of their nodes."""
+    return Grid(node, counts, [np.cumsum(c, axis=-1) for c in counts], rows, np.cumsum(rows, axis=-1), squares)
+
+
+def lift_grid(grid: Grid, sums: list[Ints], rows: Ints) -> Grid:
+    """The grid with ``sums`` (class or 1, group) and ``rows: (group,)`` of the node below each group."""
+    upto = [part + below[..., None] for part, below in zip(grid.upto, sums, strict=True)]
+    return Grid(grid.node, grid.own, upto, grid.rows, grid.rows_upto + rows[:, None], grid.squares)
+
+
+def score_grid(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, bounded: bool) -> tuple[Floats, Floats]:
+    """(group, bin) the score of the edge after each bin, and the bound on what cuts inside it score; -inf for none.
+
+    Where values are missing, ``lacking`` by node, the better of having them on the left and on the right. The last
+    edge of a group is none: it is the node's end, or an edge between groups.
+    """
+    score, bound = np.full(grid.rows.shape, -np.inf), np.full(grid.rows.shape, -np.inf)
+    least = max(learner.parameters.min_samples_leaf, 1)
+    find_bound = BOUNDS[learner.objective.criterion.name]
+    spread = None if grid.squares is None else (batch.tally.reach[:, grid.node], grid.squares)
+    for joins in (True, False) if lacking.rows.any() else (False,):
+        upto = _read_stats(learner, batch, grid, grid.upto, lacking, joins)
+        node = learner.objective.alter(batch.stats)[: len(upto), grid.node, None]
+        left = grid.rows_upto + lacking.rows[grid.node, None] * joins
+        right = batch.rows[grid.node, None] - left
+        edge = (grid.rows > 0) & (grid.rows_upto < grid.rows_upto[:, -1:]) & (left >= least) & (right >= least)
+        edge &= _is_heavy(learner, upto) & _is_heavy(learner, node - upto)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scored = learner.objective.score(np.stack([upto, node - upto], axis=1), node)
+            np.maximum(score, scored, out=score, where=edge)
+            if bounded:
+                below = [part - own for part, own in zip(grid.upto, grid.own, strict=True)]
+                low = _read_stats(learner, batch, grid, below, lacking, joins)
+                inside = (grid.rows > 1) & (left >= least) & (right + grid.rows >= least)
+                np.fmax(bound, find_bound(learner.objective, low, upto, node, spread), out=bound, where=inside)
+    return score, bound
+
+
+def _is_heavy(learner: Learner, stats: Floats) -> NDArray[np.bool_] | bool:
+    least = learner.parameters.min_weight_leaf
+    if least <= 0:
+        return True
+    if learner.objective.alteration is not None:
+        stats = stats / learner.objective.alteration[:, None, None]
+    # what lies within rounding of the limit is left to the judge
+    return np.asarray(learner.objective.criterion.family.weigh(stats) >= least * (1 - 1e-9))
+
+
+def _read_stats(learner: Learner, batch: Batch, grid: Grid, sums: list[Ints], lacking: Lacking, joins: bool) -> Floats:
+    """Altered statistics (channel, group, bin) of sums, with what is missing if that ``joins``."""
+    shape = grid.rows.shape
+    if joins:
+        sums = [s + away[:, grid.node, None] for s, away in zip(sums, lacking.sums, strict=True)]
+    flat = [s.reshape(len(s), -1) for s in sums]
+    stats = batch.tally.combine_scored(flat, np.repeat(grid.node, shape[1]))
+    return learner.objective.alter(stats.reshape(-1, *shape))
