@@ -76,27 +76,90 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     if learner.parameters.max_leaf_nodes is not None:
         _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
         return growth
-    front: Open | None = root
-    while front is not None:
-        front = _expand(growth, learner, target, front, search(learner, front.batch))
-        if progress is not None and front is not None:
-            progress(int(front.depth[0]), len(front.batch.entries.row))
+    waiting: list[Open] = []
+    _grow_levels(growth, learner, target, root, waiting, progress)
+    for front in _merge_waiting(learner, target, waiting):
+        _grow_levels(growth, learner, target, front, waiting, progress)
     return growth
 
 
+def _grow_levels(
+    growth: Growth, learner: Learner, target: Target, front: Open | None, waiting: list[Open], progress: Progress | None
+) -> None:
+    """Split level by level; nodes that have become too small for bins are put to the ``waiting``."""
+    while front is not None:
+        front = _expand(growth, learner, target, front, search(learner, front.batch))
+        if front is not None and front.batch.binned is not None:
+            front = _set_small_aside(front, waiting)
+        if progress is not None and front is not None:
+            progress(int(front.depth[0]), len(front.batch.entries.row))
+
+
+def _set_small_aside(front: Open, waiting: list[Open]) -> Open | None:
+    """The nodes whose bins are worth counting; the others are put to the ``waiting``, without their bins."""
+    small = front.batch.rows < SCAN_ROWS
+    if not small.any():
+        return front
+    of_entry = small[front.batch.entries.node]
+    aside = replace(front.batch, binned=None).take(of_entry, small)
+    waiting.append(Open(aside, front.ids[small], front.depth[small]))
+    if small.all():
+        return None
+    return Open(front.batch.take(~of_entry, ~small), front.ids[~small], front.depth[~small])
+
+
+def _merge_waiting(learner: Learner, target: Target, waiting: list[Open]) -> Iterator[Open]:
+    """The waiting nodes in portions that fit the memory, their rows in order."""
+    waiting.sort(key=lambda front: int(front.ids[0]))
+    while waiting:
+        portion: list[Open] = []
+        rows = 0
+        while waiting and (not portion or rows + len(waiting[0].batch.entries.row) <= PORTION_ROWS):
+            portion.append(waiting.pop(0))
+            rows += len(portion[-1].batch.entries.row)
+        shift = np.cumsum([0, *(len(front.ids) for front in portion)])
+        batches = [front.batch for front in portion]
+        entries = Entries(
+            np.concatenate([batch.entries.row for batch in batches]),
+            np.concatenate([batch.entries.node + first for batch, first in zip(batches, shift, strict=False)]),
+            int(shift[-1]),
+            None if target.weight is None else np.concatenate([_read_weights(batch) for batch in batches]),
+        )
+        used = [batch.used for batch in batches if batch.used is not None]
+        batch = make_batch(target, entries, np.concatenate(used) if used else None)
+        ids, depth = (np.concatenate([getattr(front, name) for front in portion]) for name in ("ids", "depth"))
+        yield Open(lay_out(learner, batch, few=True), ids, depth)
+
+
+def _read_weights(batch: Batch) -> Floats:
+    return np.ones(len(batch.entries.row)) if batch.entries.weight is None else batch.entries.weight
+
+
+SCAN_ROWS = 200
+"""Nodes with fewer rows are scanned in order: their bins would hold a row or none."""
+PORTION_ROWS = 250_000
+"""Small nodes are grown together up to about so many rows."""
 COARSE_ROWS = 20_000
 """From so many rows on bins are counted; below, rows are kept in order."""
 
 
-def lay_out(learner: Learner, batch: Batch) -> Batch:
-    """The batch of the root with the rows of ordered features binned or in order, whichever is quicker to search."""
+def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
+    """The batch with the rows of ordered features binned or in order, whichever is quicker to search.
+
+    ``few``: its nodes have few rows each, however many there are.
+    """
     lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
     numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
-    if len(batch.entries.row) >= COARSE_ROWS and can_bound(learner) and numeric.any():
+    if not few and len(batch.entries.row) >= COARSE_ROWS and can_bound(learner) and numeric.any():
         return replace(batch, binned=bin_features(learner.features, lines[numeric]))
-    if len(lines):
-        return replace(batch, ordered=arrange(learner.features, lines, batch.entries.row))
-    return batch
+    if not len(lines):
+        return batch
+    ordered = arrange(learner.features, lines, batch.entries.row)
+    if batch.entries.nodes > 1:
+        child = np.empty(batch.tally.all_rows, np.int32)
+        child[batch.entries.row] = batch.entries.node
+        ordered = ordered.regroup(child, len(batch.entries.row), np.zeros(1, np.int64))
+    return replace(batch, ordered=ordered)
 
 
 def can_scan(learner: Learner, feature: int) -> bool:
@@ -278,6 +341,8 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Ope
     leaves = 1
 
     def push(front: Open) -> None:
+        if front.batch.binned is not None and int(front.batch.rows.max()) < COARSE_ROWS:
+            front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
         _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
         gain = splits.score - learner.objective.baseline(front.batch.stats)

@@ -116,6 +116,11 @@ class Tally:
         return self._entry_row
 
     @property
+    def all_rows(self) -> int:
+        """How many rows the training data have, in the batch or not."""
+        return self._rows
+
+    @property
     def label(self) -> NDArray[np.int32] | None:
         """(row,) the class of each row of the training data; None in regression."""
         return self._row_label
@@ -199,7 +204,8 @@ class Tally:
 
     def _sum_keys(self, quantities: Sequence[Quantity], key: NDArray[np.integer], groups: int) -> list[Ints]:
         rows = max(self.classes, 1)
-        shape, key = key.shape, key.ravel()
+        # converted once here, not by each count
+        shape, key = key.shape, key.ravel().astype(np.intp, copy=False)
         sums = []
         for quantity in quantities:
             for part in quantity.parts or (None,):
