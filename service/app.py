@@ -9,6 +9,7 @@ from flask import Flask
 from service import __version__
 from service.api import arguments, docs, errors, health, models, predict, requests, score, splits, state, train, tree
 from service.api.json import OrjsonProvider
+from service.api.shortcut import Shortcut
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.telemetry import configure_logging
@@ -37,7 +38,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.strict_slashes = False  # the same handler with a slash at the end, no redirect
     app.url_map.merge_slashes = False
-    state.register(app, state.State(settings, ModelStore.open(settings)))
+    parts = state.State(settings, ModelStore.open(settings))
+    state.register(app, parts)
     requests.register(app)
     arguments.register(app)
     errors.register(app)
@@ -45,4 +47,5 @@ def create_app(settings: Settings | None = None) -> Flask:
     for resource in RESOURCES:
         description.register_blueprint(resource)
     app.register_blueprint(docs.blueprint)
+    app.wsgi_app = Shortcut(app.wsgi_app, parts)  # type: ignore[method-assign] # as Flask's documentation shows
     return app

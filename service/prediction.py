@@ -23,6 +23,7 @@ class Predictor:
     def __init__(self, plain: Mapping[str, Any], refuse_missing: bool) -> None:
         self.tree = Tree.from_arrays(plain)
         self.refuse_missing = refuse_missing
+        self.names = {feature.name: place for place, feature in enumerate(self.tree.features)}
         self.reader = RowReader(self.tree.features, refuse_missing)
         self.one = OneRow(self.tree)
         # None keeps numpy from guessing a type
