@@ -65,7 +65,8 @@ class Candidates:
 
     ``segment``, ``position`` (order within the feature), ``missing_to`` (the branch of missing values): (candidate,);
     ``rows: (branch, candidate)``; ``branches: (channel, branch, candidate)``. ``lower``, ``upper``: training rows whose
-    values stand beside a threshold (a multiway split keeps the first of its slots in ``lower``). ``left``: see `Subsets`; ``slots``: the known slots that subsets and multiway splits distribute.
+    values stand beside a threshold (a multiway split keeps the first of its slots in ``lower``). ``subsets`` says which
+    of the known ``slots`` go left.
     """
 
     form: Form

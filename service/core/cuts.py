@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.core.candidates import MISSING_POSITION, NO_ROUTE, Candidates, Form
+from service.core.criteria import Floats
 from service.core.statistics import Ints, Tally
 
 
@@ -58,16 +59,26 @@ class Lacking:
 
 def build_cuts(nodes: Nodes, cuts: Cuts) -> Candidates:
     """Candidates of cuts where nothing is missing: the right branch is the rest of the node."""
-    # sums that scores do not need come last in a node and are left out
-    right = [total[:, cuts.node] - part for total, part in zip(nodes.sums, cuts.left, strict=False)]
-    first = nodes.tally.combine_scored(cuts.left, cuts.node)
-    branches = np.empty((len(first), 2, len(cuts.node)))
-    branches[:, 0], branches[:, 1] = first, nodes.tally.combine_scored(right, cuts.node)
+    branches = _part_nodes(nodes, cuts)
     rows = np.stack([cuts.rows, nodes.rows[cuts.node] - cuts.rows])
     nowhere = np.full(len(cuts.node), NO_ROUTE)
     return Candidates(
         Form.THRESHOLD, cuts.segment, 2 * cuts.place, nowhere, rows, branches, lower=cuts.lower, upper=cuts.upper
     )
+
+
+def _part_nodes(nodes: Nodes, cuts: Cuts) -> Floats:
+    """(channel, 2, cut) statistics of both branches."""
+    if nodes.tally.counts_rows and nodes.tally.classes:
+        branches = np.empty((nodes.tally.classes, 2, len(cuts.node)))
+        branches[:, 0] = cuts.left[0]
+        # whole counts are exact in float64, and so is their difference
+        np.subtract(nodes.sums[0].astype(np.float64)[:, cuts.node], branches[:, 0], out=branches[:, 1])
+        return branches
+    # sums that scores do not need come last in a node and are left out
+    right = [total[:, cuts.node] - part for total, part in zip(nodes.sums, cuts.left, strict=False)]
+    combine = nodes.tally.combine_scored
+    return np.stack([combine(cuts.left, cuts.node), combine(right, cuts.node)], axis=1)
 
 
 def build_directed(nodes: Nodes, cuts: Cuts, lacking: Lacking) -> Candidates:

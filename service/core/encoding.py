@@ -85,7 +85,7 @@ class CodedFeature:
 
 
 def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[CodedFeature, ...]:
-    """The columns as features; with ``numbers_as_levels`` each distinct number becomes a level of an ordinal feature."""
+    """The columns as features; with ``numbers_as_levels`` each distinct number is a level of an ordinal feature."""
     return tuple(
         _encode_numbers(column, numbers_as_levels) if column.kind == "numeric" else _encode_categories(column)
         for column in columns

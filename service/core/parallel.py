@@ -10,6 +10,8 @@ from functools import cache
 from typing import TypeVar
 
 POOL = "treewright-core"
+PARALLEL_CELLS = 100_000
+"""Work on fewer cells is done before another thread has woken up."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -29,8 +31,11 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_parallel(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-    """The results of the tasks, in their order; in this thread where there is one task or one core, or in a task."""
-    if len(tasks) < 2 or count_cores() == 1 or threading.current_thread().name.startswith(POOL):
+def run_parallel(work: Callable[[Task], Result], tasks: Sequence[Task], *, worth: bool = True) -> list[Result]:
+    """The results of the tasks, in their order; in this thread where there is one task or one core, or in a task.
+
+    ``worth``: the tasks outweigh what it costs to wake another thread.
+    """
+    if not worth or len(tasks) < 2 or count_cores() == 1 or threading.current_thread().name.startswith(POOL):
         return [work(task) for task in tasks]
     return list(_open_pool().map(work, tasks))

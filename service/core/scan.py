@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
 from service.core.encoding import CodedFeature, Numbers
-from service.core.parallel import run_parallel
+from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.statistics import Ints, Selection, Tally
 
 STRICT_ROWS = 100_000
@@ -107,7 +107,7 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
         np.cumsum(ascending[1:] != ascending[:-1], out=code[line, 1 : len(order)])
         code[line, len(order) :] = LACKING
 
-    run_parallel(fill, range(len(which)))
+    run_parallel(fill, range(len(which)), worth=row.size > PARALLEL_CELLS)
     return Ordered(which, row, code)
 
 

@@ -61,12 +61,15 @@ class Board:
         self._tolerance = learner.objective.tolerance(batch.stats, selection)[block.node]
         self._best = np.full(len(block.node), -np.inf)
         np.maximum.at(self._best, self._segment, self._score)
+        self._nominated: tuple[Nominees, Ints, Ints] | None = None
 
     def nominate(self, top: Floats | None = None) -> tuple[Nominees, Ints, Ints]:
         """The first of each segment's tied best candidates, with (segment,) the table and the place in it (-1: none).
 
         ``top: (segment,)`` is the score to reach where it is known already (the node's best).
         """
+        if self._nominated is not None and (top is None or self._holds(top)):
+            return self._nominated
         segments = len(self._best)
         floor = (self._best if top is None else top) - self._tolerance
         near = np.flatnonzero((self._score >= floor[self._segment]) & (self._score > -np.inf))
@@ -80,7 +83,15 @@ class Board:
             self._best, _spread(across[order], winner, segments, -np.inf), _spread(tie[order], winner, segments, 0.0)
         )
         table = _spread(of_table[order], winner, segments, -1)
-        return nominees, table, _spread(place[order], winner, segments, -1)
+        found = nominees, table, _spread(place[order], winner, segments, -1)
+        if top is None:
+            self._nominated = found
+        return found
+
+    def _holds(self, top: Floats) -> bool:
+        """True where every segment that reaches ``top`` within the tolerance has it for its own best."""
+        reaches = self._best >= top - self._tolerance
+        return bool((self._best[reaches] == top[reaches]).all())
 
     def _rate(self, of_table: Ints, place: Ints) -> tuple[Floats, Floats, Ints]:
         """(near,) each near-best candidate's score across features, its tie-breaking score, and its position."""
@@ -117,7 +128,8 @@ class Splits:
     """The best split of each node of a batch; everything is (node,).
 
     ``feature`` is -1 where no candidate is admissible. ``branches`` counts the children. ``lower``, ``upper`` are
-    training rows whose values stand beside a threshold. Nominal splits are spelt out in ``category: (3, pair)``: node, code, branch.
+    training rows whose values stand beside a threshold. Nominal splits are spelt out in ``category: (3, pair)``:
+    node, code, branch.
     """
 
     feature: Ints
@@ -212,7 +224,8 @@ def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
         most = max(1, BLOCK_CELLS // len(batch.entries.row))
         for begin in range(0, len(lines), most):
             yield lines[begin : begin + most], weigh_lines
-    others = np.setdiff1d(np.arange(len(learner.features)), lines)
+    taken = set(lines.tolist())
+    others = np.array([f for f in range(len(learner.features)) if f not in taken], np.int64)
     for run in list_blocks(learner, others, len(batch.entries.row)):
         yield run, weigh_block
 

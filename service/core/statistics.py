@@ -136,7 +136,8 @@ class Tally:
         left, known = [], []
         line = np.arange(len(row))[:, None]
         for plane in self._list_planes(row):
-            total = np.cumsum(plane.astype(np.int64, copy=False), axis=1, dtype=np.int64)
+            whole = plane.dtype.kind in "bi"
+            total = np.cumsum(plane if whole else plane.astype(np.int64), axis=1, dtype=np.int64)
             base = np.where(start > 0, total[:, start - 1], 0).ravel()
             left.append(total.ravel()[cut] - base[segment])
             if last is not None:

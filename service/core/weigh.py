@@ -39,8 +39,9 @@ class Batch:
     """Nodes that are searched together.
 
     ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``, ``rows: (node,)``. ``ordered`` holds the same
-    entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)`` marks features that the path used up;
-    ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow; None: no such rule.
+    entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)`` marks features
+    that the path used up; ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow;
+    None: no such rule.
     """
 
     entries: Entries
