@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from service import __version__
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -84,8 +86,9 @@ def test_every_route_is_described(app: Flask, document: dict[str, Any]) -> None:
 
 
 def test_document_is_whole(document: dict[str, Any]) -> None:
-    """It is OpenAPI 3.1, its references lead somewhere, every operation has a summary, an answer and its problems."""
+    """It is OpenAPI 3.1 of this version, references lead somewhere, operations have summaries, answers and problems."""
     assert document["openapi"].startswith("3.1")
+    assert document["info"]["version"] == __version__
     names = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
     assert {found["$ref"] for found in walk(document) if isinstance(found.get("$ref"), str)} == names
     operations = [item[method] for item in document["paths"].values() for method in item if method != "parameters"]
