@@ -77,7 +77,7 @@ class DataView:
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""
         chosen = self._chosen[begin:end]
-        return show_candidates(self._audited.learner, self._listing, self._rows[chosen], self._ranks[chosen])
+        return show_candidates(self._audited, self._listing, self._rows[chosen], self._ranks[chosen])
 
     def _select(self, query: SplitQuery) -> Ints:
         """The candidates that the query wants, in its order, as indices into the node's."""
@@ -234,7 +234,7 @@ def summarize_splits(learnt: Learnt, target: Target, kept: int) -> dict[str, Any
         best = _find_best_of_features(listing, kept)
         for place, node in enumerate(group.tolist()):
             heads[node] = show_listed_head(audited, listing, place)
-        for shown in show_candidates(learnt.learner, listing, best, listing.rank[best]):
+        for shown in show_candidates(audited, listing, best, listing.rank[best]):
             rows[shown["node"]].append(shown)
     objective = learnt.learner.objective
     names = {"measures": list(objective.measures()), "measure": objective.criterion.measure, "kept": kept}

@@ -84,7 +84,8 @@ def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:
         }
         return shown | _show_side(missing_to)
     if form == Form.THRESHOLD:
-        return show_halves(feature, int(tree.whole[node]) + 1) | _show_side(missing_to)
+        index = int(tree.feature[node])
+        return show_halves(feature, int(tree.whole[node]) + 1, find_levels(tree, node, index)) | _show_side(missing_to)
     start = int(tree.category_start[node])
     branch = tree.category_branch[start : start + len(feature.categories) + 1].tolist()
     labels: list[Label | None] = [*feature.categories, None]
@@ -136,15 +137,16 @@ def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str,
     return show_head(audited.tree, int(listing.nodes[node])) | {"margin": {"any": nearest, "other_feature": other}}
 
 
-def show_candidates(learner: Learner, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:
+def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:
     """Some candidates of a listing with their ``ranks: (candidate,)``, of which 0 is shown as null."""
+    learner = audited.learner
     measures = learner.objective.measures()
     scores = {name: [show_number(score) for score in listing.score_rows(name, rows).tolist()] for name in measures}
     splits: list[dict[str, Any]] = [{}] * len(rows)
     branches: list[list[dict[str, Any]]] = [[]] * len(rows)
     for index in np.unique(listing.table[rows]).tolist():
         mine = np.flatnonzero(listing.table[rows] == index)
-        for i, split in zip(mine.tolist(), _show_splits(learner, listing, index, rows[mine]), strict=True):
+        for i, split in zip(mine.tolist(), _show_splits(audited, listing, index, rows[mine]), strict=True):
             splits[i] = split
         for i, shown in zip(mine.tolist(), _show_branches(learner, listing, index, rows[mine]), strict=True):
             branches[i] = shown
@@ -170,9 +172,9 @@ def show_candidates(learner: Learner, listing: Listing, rows: Ints, ranks: Ints)
     ]
 
 
-def _show_splits(learner: Learner, listing: Listing, index: int, rows: Ints) -> list[dict[str, Any]]:
+def _show_splits(audited: Audited, listing: Listing, index: int, rows: Ints) -> list[dict[str, Any]]:
     """How candidates of one table split."""
-    table = listing.tables[index]
+    learner, table = audited.learner, listing.tables[index]
     if table.form in (Form.MISSING, Form.CONSTANT):
         return [{"type": table.form.name.lower()} for _ in rows]
     shown: list[dict[str, Any]] = [{}] * len(rows)
@@ -182,7 +184,10 @@ def _show_splits(learner: Learner, listing: Listing, index: int, rows: Ints) -> 
         if table.form == Form.THRESHOLD and coded.feature.kind == "numeric":
             splits = _show_thresholds(learner, coded, table.lower[place], table.upper[place])
         elif table.form == Form.THRESHOLD:
-            splits = [show_halves(coded.feature, cut + 1) for cut in coded.codes[table.lower[place]].tolist()]
+            at = listing.nodes[listing.node[rows[mine]]].tolist()
+            levels = {node: find_levels(audited.tree, node, f) for node in set(at)}
+            cuts = (coded.codes[table.lower[place]].astype(np.int64) + 1).tolist()
+            splits = [show_halves(coded.feature, cut, levels[node]) for cut, node in zip(cuts, at, strict=True)]
         else:
             name = table.form.name.lower()
             groups = [_group_categories(table, at, coded.feature) for at in place.tolist()]
@@ -192,9 +197,22 @@ def _show_splits(learner: Learner, listing: Listing, index: int, rows: Ints) -> 
     return shown
 
 
-def show_halves(feature: Feature, cut: int) -> dict[str, Any]:
-    """The cut of an ordinal feature before its category number ``cut``."""
-    return {"type": "subset", "categories": [list(feature.categories[:cut]), list(feature.categories[cut:])]}
+def find_levels(tree: Tree, node: int, feature: int) -> range:
+    """The levels of an ordinal feature, by number, that the cuts above the node let through."""
+    low, high = 0, len(tree.features[feature].categories)
+    while node:
+        parent = int(tree.parent[node])
+        if tree.feature[parent] == feature and tree.form[parent] == Form.THRESHOLD:
+            cut, branch = int(tree.whole[parent]) + 1, node - int(tree.first_child[parent])
+            low, high = (low, min(high, cut)) if branch == 0 else (max(low, cut), high)
+        node = parent
+    return range(low, high)
+
+
+def show_halves(feature: Feature, cut: int, levels: range) -> dict[str, Any]:
+    """The cut of an ordinal feature before its category number ``cut``, where ``levels`` can come."""
+    names = feature.categories
+    return {"type": "subset", "categories": [list(names[levels.start : cut]), list(names[cut : levels.stop])]}
 
 
 def _show_thresholds(learner: Learner, coded: CodedFeature, lower: Ints, upper: Ints) -> list[dict[str, Any]]:

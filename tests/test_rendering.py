@@ -74,9 +74,7 @@ def test_the_chosen_candidate_is_the_split_of_the_tree(parameters: dict[str, Any
     checked = 0
     for group in audited.groups:
         listing = list_candidates(audited, group)
-        for shown in show_candidates(
-            learnt.learner, listing, np.flatnonzero(listing.chosen), listing.rank[listing.chosen]
-        ):
+        for shown in show_candidates(audited, listing, np.flatnonzero(listing.chosen), listing.rank[listing.chosen]):
             node = show_tree_node(learnt.tree, shown["node"])
             assert (shown["feature"], shown["split"], shown["rank"]) == (node["feature"], node["split"], 1)
             assert shown["score"] == pytest.approx(node["score"], rel=1e-9)
@@ -96,8 +94,9 @@ def test_json_can_say_it(parameters: dict[str, Any]) -> None:
     target = classes(MARKS)
     learnt = grow(COLUMNS, target, parameters)
     listing = list_root(learnt, target)
-    shown = show_candidates(learnt.learner, listing, np.arange(len(listing.node)), listing.rank)
-    head = show_listed_head(audit(learnt, target), listing, 0)
+    audited = audit(learnt, target)
+    shown = show_candidates(audited, listing, np.arange(len(listing.node)), listing.rank)
+    head = show_listed_head(audited, listing, 0)
     nodes = [show_tree_node(learnt.tree, node) for node in range(learnt.tree.nodes)]
     assert json.loads(json.dumps([shown, head, nodes], allow_nan=False)) == [shown, head, nodes]
 
@@ -113,9 +112,10 @@ def test_a_candidate_is_shown_alike_alone_and_among_others(rows: list[tuple[floa
     learnt = grow([numbers("x", [x for x, _ in rows])], target, {"max_depth": 1})
     listing = list_root(learnt, target)
     every = np.arange(len(listing.node))
-    together = show_candidates(learnt.learner, listing, every, listing.rank)
+    audited = audit(learnt, target)
+    together = show_candidates(audited, listing, every, listing.rank)
     for i in every.tolist():
-        assert show_candidates(learnt.learner, listing, every[i : i + 1], listing.rank[i : i + 1]) == [together[i]]
+        assert show_candidates(audited, listing, every[i : i + 1], listing.rank[i : i + 1]) == [together[i]]
 
 
 def test_the_margin() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.core.schema import Label
 from service.rendering import show_candidates
-from tests.core.making import classes, grow, labels, list_root
+from tests.core.making import audit, classes, grow, labels, list_root
 
 NAMES = [f"k{number}" for number in range(12)]
 
@@ -24,7 +24,7 @@ def list_groups(
     target = classes(marks)
     learnt = grow([labels("x", cells)], target, {"max_depth": 1} | (parameters or {}))
     listing = list_root(learnt, target)
-    return show_candidates(learnt.learner, listing, listing.find_rows(0), listing.rank)
+    return show_candidates(audit(learnt, target), listing, listing.find_rows(0), listing.rank)
 
 
 def sides(shown: Sequence[dict[str, Any]]) -> set[frozenset[frozenset[Label | None]]]:

@@ -312,7 +312,6 @@ def test_categories_respect_the_ancestors(service: Service, towns: str) -> None:
     assert again > 0
 
 
-@pytest.mark.xfail(reason="every level is named at every cut, also those that an ancestor sent elsewhere", strict=True)
 def test_ordered_levels_respect_the_ancestors(service: Service) -> None:
     """L16 (rpart 71): below a cut of ordered levels, splits name only the levels that can come there, in order."""
     sizes = ["XS", "S", "M", "L", "XL"]
