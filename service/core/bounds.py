@@ -46,7 +46,10 @@ def _bound_by_gradient(objective: Objective, below: Floats, upto: Floats, node: 
     with np.errstate(invalid="ignore"):
         rise = np.where(side > 0, side * np.maximum(slope_high, 0.0), 0.0).sum(0)
         fall = np.where(side > 0, side * np.maximum(-slope_low, 0.0), 0.0).sum(0)
-    return np.minimum(_gain(objective, below, node) + rise / weight, _gain(objective, upto, node) + fall / weight)
+    bound: Floats = np.minimum(
+        _gain(objective, below, node) + rise / weight, _gain(objective, upto, node) + fall / weight
+    )
+    return bound
 
 
 def _range_shares(low: Floats, high: Floats) -> tuple[Floats, Floats]:
