@@ -25,7 +25,7 @@ from service.store.records import ModelRecord
 
 Flags: TypeAlias = NDArray[np.bool_]
 
-RECENT_BYTES = 64 * 2**20
+RECENT_BYTES = 128 * 2**20
 """Each worker keeps about so much of what recent audits weighed."""
 WHOLE = -1
 """In the place of a group of nodes: what serves all of them."""

@@ -44,8 +44,9 @@ class Audited:
     group: Ints
 
     def count_bytes(self) -> int:
-        """About how much memory it takes, but for what is mapped from the model's files."""
-        return self.row.nbytes + 4 * self.begin.nbytes
+        """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
+        numbers = sum(coded.numbers.nbytes for coded in self.learner.features)
+        return self.row.nbytes + 4 * self.begin.nbytes + numbers * 3 // 2
 
 
 def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:
