@@ -132,7 +132,7 @@ def test_a_killed_worker_is_replaced(serve: Serve) -> None:
 
 
 def test_ten_thousand_rows_of_twenty_numbers_train_in_time(serve: Serve) -> None:
-    """Posting 10,000 x 20 numbers, training to depth 10 and the answer take less than 3 s together."""
+    """Posting 10,000 x 20 numbers, training to depth 10 and the answer take less than 3 s, a page of the audit 1 s."""
     server = serve()
     body = train_numbers(10_000, max_depth=10)
     started = time.perf_counter()
@@ -142,3 +142,7 @@ def test_ten_thousand_rows_of_twenty_numbers_train_in_time(serve: Serve) -> None
     assert answer.body["tree"]["depth"] == 10
     assert answer.body["training"]["rows"] == 10_000
     assert seconds < 3
+    started = time.perf_counter()
+    page = server.client.get("/models/numbers/splits?limit=1000").body
+    assert time.perf_counter() - started < 1
+    assert len(page["splits"]) == 1000
