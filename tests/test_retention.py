@@ -1,0 +1,90 @@
+"""What a model keeps for the audit can be taken out as it was put in."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+from service.core.audit import list_candidates
+from service.core.tree import Tree
+from service.errors import DamagedModel
+from service.rendering import show_candidates
+from service.retention import FEW_LEVELS, pack_data, unpack_data, unpack_summary
+from service.store.records import ModelRecord
+from tests.core.making import audit, classes, grow, labels, numbers, values
+from tests.making import Trainer
+
+MANY = [float(i) + 0.25 for i in range(40)]
+COLUMNS = [
+    numbers("few", [i % 3 + 0.5 for i in range(40)]),
+    numbers("many", [None if i % 7 == 0 else cell for i, cell in enumerate(MANY)]),
+    numbers("whole", [2**53 + i % 5 for i in range(40)]),
+    numbers("gaps", [None if i % 4 == 0 else i % 3 for i in range(40)]),
+    numbers("counts", [None if i == 5 else i * i for i in range(40)]),
+    labels("name", [None if i % 9 == 0 else "pqr"[i % 3] for i in range(40)]),
+    labels("size", ["SML"[i % 3] for i in range(40)], ["S", "M", "L"], "ordinal"),
+]
+
+
+def read_back(plain: dict[str, Any]) -> dict[str, Any]:
+    """What the store makes of a dict of arrays."""
+    file = io.BytesIO()
+    joblib.dump(plain, file)
+    file.seek(0)
+    stored: dict[str, Any] = joblib.load(file)
+    return stored
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("regression", [False, True])
+def test_data_give_the_same_candidates(trainer: Trainer, regression: bool, weighted: bool) -> None:
+    """Candidates weighed from what was stored are those of the training: numbers few and many, gaps, categories."""
+    weight = [0.1 + i % 3 for i in range(40)] if weighted else None
+    marks = ["ab"[(i * i) % 7 % 2] for i in range(40)]
+    target = values([i * 1.3 % 5 for i in range(40)], weight) if regression else classes(marks, weight)
+    learnt = grow(COLUMNS, target, {"max_depth": 3})
+    record = describe(trainer, learnt.learner.parameters.as_dict())
+    before = audit(learnt, target)
+    after = unpack_data(record, learnt.tree, read_back(pack_data(learnt, target)))
+    for group in before.groups:
+        shown = []
+        for audited in (before, after):
+            listing = list_candidates(audited, group)
+            shown.append(show_candidates(audited, listing, np.arange(len(listing.node)), listing.rank))
+        assert shown[0] == shown[1]
+        assert shown[0]
+
+
+def describe(trainer: Trainer, parameters: dict[str, Any]) -> ModelRecord:
+    """A record with these parameters."""
+    record = trainer({"x": [1, 2], "y": ["a", "b"]})
+    record.body["parameters"].update(parameters)  # type: ignore[attr-defined] # a plain dict inside
+    return record
+
+
+def test_what_recurs_is_kept_as_codes() -> None:
+    """A column of few values takes a byte a row, one whose values differ is kept as it is."""
+    rows = 5_000
+    columns = [numbers("few", [i % 100 * 0.5 for i in range(rows)]), numbers("many", [i * 0.5 for i in range(rows)])]
+    target = classes(["ab"[i % 2] for i in range(rows)])
+    packed = pack_data(grow(columns, target, {"max_depth": 1}), target)
+    few, many = packed["features"]
+    assert few["codes"].nbytes == rows
+    assert len(few["values"]) == 100
+    assert many["numbers"].nbytes == 8 * rows
+    assert rows < FEW_LEVELS
+
+
+def test_another_layout_is_refused(trainer: Trainer) -> None:
+    """Data of a layout that this release does not know are damaged, not misread."""
+    record = trainer({"x": [1, 2], "y": ["a", "b"]})
+    data = dict(trainer.store.load_data(record)) | {"layout": 99}
+    tree = Tree.from_arrays(trainer.store.load_tree(record))
+    with pytest.raises(DamagedModel, match="99"):
+        unpack_data(record, tree, data)
+    with pytest.raises(DamagedModel, match="99"):
+        unpack_summary(record, data, 0)
