@@ -23,6 +23,7 @@ from service.core.errors import Fault
 from service.errors import SettingsError
 from service.settings import Settings, variable_of
 from service.store.tables import NAMESPACE, InstallationRow
+from service.store.watch import SqliteWatch
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_FILE = "treewright.db"
@@ -69,20 +70,18 @@ class Database:
                 yield session
         finally:
             self._writes += 1
+            if self._watch is not None:
+                self._watch.leave_mark()
 
     def moment(self) -> object:
         """Equals an earlier one only if what was read from the database since then is still true, as far as is known.
 
-        On SQLite whatever any connection of any process commits ends a moment. Elsewhere what this process writes
-        does, and at most a second.
+        On SQLite what any process of the service writes ends a moment. Elsewhere what this process writes does, and at
+        most a second.
         """
         if self._watch is None:
             return self._writes, int(monotonic())
-        try:
-            # a connection that writes nothing itself: its count goes up with each commit of any other one
-            return self._watch.execute("PRAGMA data_version").fetchone()
-        except sqlite3.Error:
-            return object()  # a moment of its own: who asks the database next will hear what is wrong
+        return self._watch.moment()
 
     def close(self) -> None:
         """Close the connections."""
@@ -134,12 +133,13 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _watch_sqlite(engine: Engine) -> sqlite3.Connection:
-    """A connection outside of the pool, which any thread may use: sqlite3 serializes their calls."""
+def _watch_sqlite(engine: Engine) -> SqliteWatch:
+    """A watch on a connection outside of the pool, which any thread may use: sqlite3 serializes their calls."""
     taken = engine.raw_connection()
     connection = cast("sqlite3.Connection", taken.driver_connection)
     taken.detach()
-    return connection
+    _, _, file = connection.execute("PRAGMA database_list").fetchone()
+    return SqliteWatch(connection, Path(f"{file}-mark"))
 
 
 def _migrate(engine: Engine) -> str:
