@@ -66,8 +66,7 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
     # in the smallest type that holds them, so that adding a code takes little
     cells = nodes * WIDTH
     first = (batch.entries.node * WIDTH).astype(smallest_unsigned(cells))
-    key = batch.tally.key(batch.entries.node * WIDTH, cells)
-    key = key.astype(smallest_unsigned(max(batch.tally.classes, 1) * cells))
+    key = batch.tally.key(first, cells).astype(smallest_unsigned(max(batch.tally.classes, 1) * cells), copy=False)
 
     def count(line: int) -> Counted:
         code = binned.code[line]
@@ -220,7 +219,7 @@ def _sort_cells(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, cr
     cut = np.flatnonzero((run[1:] == run[:-1]) & (crowd.value[1:] != crowd.value[:-1]))
     group, bin_ = np.divmod(crowd.cell[cut], grid.rows.shape[1])
     node = grid.node[group]
-    left = batch.tally.accumulate(crowd.row[None], start, cut, run[cut], None)[0]
+    left = batch.tally.accumulate(crowd.entry[None], start, cut, run[cut], by_entry=True)[0]
     left = [
         part + upto[:, group, bin_] - own[:, group, bin_]
         for part, upto, own in zip(left, grid.upto, grid.own, strict=True)

@@ -205,9 +205,10 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     first = np.cumsum(branches) - branches
     parent = np.repeat(np.arange(len(taken)), branches)
     branch = np.arange(len(parent)) - first[parent]
-    routed = taken[batch.entries.node]
-    child = first[batch.entries.node] + route_entries(learner, batch.entries, splits)
-    entries = batch.entries.regroup(routed, child[routed], len(parent))
+    child = route_entries(learner, batch.entries, splits)
+    child += np.where(taken, first, -1 - len(parent))[batch.entries.node]
+    entries = batch.entries.regroup(child, len(parent))
+    del child
     growth.splits.append((front.ids, growth.size + first, splits))
     return _open_children(growth, learner, target, front, splits, entries, parent, branch)
 
@@ -299,7 +300,7 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
         coded, row = learner.features[f], entries.row[mine]
         if learner.is_ordered(f):
             keys = coded.numbers if coded.feature.kind == "numeric" else coded.codes
-            went = (keys[row] > keys[splits.lower[node]]).astype(np.int64)
+            went: NDArray[Any] = keys[row] > keys[splits.lower][node]
         else:
             nominal = splits.form[node] != Form.MISSING
             went = table[np.where(nominal, offset[node] + coded.codes[row], 0)]
@@ -316,7 +317,8 @@ def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, In
     start = np.cumsum(rows) - rows
     nodes = np.argsort(feature, kind="stable")
     # entries of one node stand side by side: those of several nodes are a few runs
-    place = np.arange(len(entries.row)) + np.repeat(start[nodes] - (np.cumsum(rows[nodes]) - rows[nodes]), rows[nodes])
+    place = np.repeat(start[nodes] - (np.cumsum(rows[nodes]) - rows[nodes]), rows[nodes])
+    place += np.arange(len(place))
     edge = np.cumsum(rows[nodes])
     found, first = np.unique(feature[nodes], return_index=True)
     for f, begin, end in zip(found.tolist(), first.tolist(), [*first[1:].tolist(), len(nodes)], strict=True):

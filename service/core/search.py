@@ -165,6 +165,8 @@ def search(learner: Learner, batch: Batch) -> Splits:
         runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
     if len(runs) == 1:
         return _search_run(learner, batch)
+    if batch.ordered is not None:
+        batch.tally.spread_over_rows()  # once, for all runs share it
     return join_splits(run_parallel(lambda run: _search_run(learner, batch.run(*run)), runs), runs)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
-from service.core.encoding import argsort_keys
+from service.core.encoding import argsort_keys, smallest_unsigned
 from service.core.schema import Target
 
 Ints = NDArray[np.int64]
@@ -48,11 +48,11 @@ class Entries:
     nodes: int
     weight: Floats | None = None
 
-    def regroup(self, keep: NDArray[np.bool_], node: Ints, nodes: int) -> Entries:
-        """The entries where ``keep``, with new ``node: (kept,)`` ids, grouped anew."""
-        order = argsort_keys(node, nodes)
-        weight = None if self.weight is None else self.weight[keep][order]
-        return Entries(self.row[keep][order], node[order], nodes, weight)
+    def regroup(self, node: Ints, nodes: int) -> Entries:
+        """The entries with ids of 0 and more in ``node: (entry,)``, grouped anew."""
+        order = argsort_keys(np.where(node < 0, nodes, node), nodes + 1)[: np.count_nonzero(node >= 0)]
+        weight = None if self.weight is None else self.weight[order]
+        return Entries(self.row[order], node[order], nodes, weight)
 
     def take(self, inside: Selection, node: Ints, nodes: int) -> Entries:
         """The entries of some nodes, which keep their order, with their new ``node`` ids."""
@@ -71,14 +71,16 @@ class Tally:
         self.classes = len(target.classes) if target.is_classification else 0
         self._unit = entries.weight is None
         self._rows, self._entry_row, self._row_label = target.rows, entries.row, target.codes
-        self._label = None if target.codes is None else target.codes[entries.row].astype(np.int64)
+        self._label = (
+            None if target.codes is None else target.codes[entries.row].astype(smallest_unsigned(len(target.classes)))
+        )
         self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
         self.centre = np.zeros(entries.nodes)
         self.reach = np.zeros((2, entries.nodes))
         if target.values is not None:
             self._centre_values(target.values[entries.row], entries)
-        self._by_row = [[self._spread_over_rows(part) for part in q.parts] for q in self.quantities]
+        self._by_row: list[list[Floats]] | None = None
 
     def _centre_values(self, values: Floats, entries: Entries) -> None:
         """Sums about the node's own mean: a node far from the origin loses no digits to its distance."""
@@ -126,16 +128,23 @@ class Tally:
         return self._row_label
 
     def accumulate(
-        self, row: NDArray[np.integer], start: Ints, cut: Ints, segment: Ints, last: Ints | None
+        self,
+        row: NDArray[np.integer],
+        start: Ints,
+        cut: Ints,
+        segment: Ints,
+        last: Ints | None = None,
+        *,
+        by_entry: bool = False,
     ) -> tuple[list[Ints], list[Ints] | None]:
         """Running sums along lines of rows, read at flat places ``cut`` of ``row: (line, entry)``.
 
         Lines are grouped alike: nodes begin at ``start: (node,)``; ``segment: (cut,)`` is line * nodes + node. Sums
-        begin anew in every node. Also the sums (class or 1, line * nodes) up to the places ``last: (line, node)``.
+        begin anew in every node. With ``by_entry`` lines hold entries of the batch instead of rows. Also the sums (class or 1, line * nodes) up to the places ``last: (line, node)``.
         """
         left, known = [], []
         line = np.arange(len(row))[:, None]
-        for plane in self._list_planes(row):
+        for plane in self._list_planes(row, by_entry):
             whole = plane.dtype.kind in "bi"
             total = np.cumsum(plane if whole else plane.astype(np.int64), axis=1, dtype=np.int64)
             base = np.where(start > 0, total[:, start - 1], 0).ravel()
@@ -150,10 +159,12 @@ class Tally:
             return stacked, None
         return stacked, [np.stack(known[p * rows : (p + 1) * rows]) for p in range(parts)]
 
-    def _list_planes(self, row: NDArray[np.integer]) -> Iterator[NDArray[Any]]:
+    def _list_planes(self, row: NDArray[np.integer], by_entry: bool) -> Iterator[NDArray[Any]]:
         """What each entry adds to each scored sum: per quantity, part and class an array like ``row``."""
-        label = None if self._row_label is None else self._row_label[row]
-        for parts in self._by_row[: self.scored]:
+        labels = self._label if by_entry else self._row_label
+        label = None if labels is None else labels[row]
+        scored = [list(q.parts) for q in self.quantities[: self.scored]] if by_entry else self.spread_over_rows()
+        for parts in scored:
             for part in parts or (None,):
                 amount = None if part is None else part[row]
                 if label is None:
@@ -162,8 +173,15 @@ class Tally:
                 for c in range(self.classes):
                     yield label == c if amount is None else np.where(label == c, amount, 0.0)
 
-    def _spread_over_rows(self, part: Floats) -> Floats:
-        """(row,) a part by row instead of by entry; rows that are not in the batch hold nothing of use."""
+    def spread_over_rows(self) -> list[list[Floats]]:
+        """Per scored quantity its parts (row,) by row instead of by entry; other rows hold nothing of use."""
+        if self._by_row is None:
+            scored = self.quantities[: self.scored]
+            # only seen by other threads when it is filled
+            self._by_row = [[self._spread(part) for part in quantity.parts] for quantity in scored]
+        return self._by_row
+
+    def _spread(self, part: Floats) -> Floats:
         by_row = np.empty(self._rows)
         by_row[self._entry_row] = part
         return by_row
@@ -177,7 +195,7 @@ class Tally:
 
     def key(self, group: Ints, groups: int) -> Ints:
         """Class * groups + group: what is counted by."""
-        return group if self._label is None else self._label * groups + group
+        return group if self._label is None else np.multiply(self._label, groups, dtype=np.int64) + group
 
     def sum_scored(self, key: NDArray[np.integer], groups: int) -> list[Ints]:
         """As `sum`, of the quantities that scores need, by ``key: (entry,)``."""
