@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.audit import list_candidates
+from service.core.descend import descend
 from service.core.judge import Reason
-from service.core.tree import descend
 from tests.core.making import audit, classes, grow, labels, list_root, numbers, values
 
 
