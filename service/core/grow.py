@@ -90,14 +90,14 @@ def _grow_levels(
     while front is not None:
         front = _expand(growth, learner, target, front, search(learner, front.batch))
         if front is not None and front.batch.binned is not None:
-            front = _set_small_aside(front, waiting)
+            front = _set_small_aside(front, waiting, learner.sizes.scan)
         if progress is not None and front is not None:
             progress(int(front.depth[0]), len(front.batch.entries.row))
 
 
-def _set_small_aside(front: Open, waiting: list[Open]) -> Open | None:
-    """The nodes whose bins are worth counting; the others are put to the ``waiting``, without their bins."""
-    small = front.batch.rows < SCAN_ROWS
+def _set_small_aside(front: Open, waiting: list[Open], least: int) -> Open | None:
+    """The nodes of ``least`` rows and more; the others are put to the ``waiting``, without their bins."""
+    small = front.batch.rows < least
     if not small.any():
         return front
     of_entry = small[front.batch.entries.node]
@@ -114,7 +114,7 @@ def _merge_waiting(learner: Learner, target: Target, waiting: list[Open]) -> Ite
     while waiting:
         portion: list[Open] = []
         rows = 0
-        while waiting and (not portion or rows + len(waiting[0].batch.entries.row) <= PORTION_ROWS):
+        while waiting and (not portion or rows + len(waiting[0].batch.entries.row) <= learner.sizes.portion):
             portion.append(waiting.pop(0))
             rows += len(portion[-1].batch.entries.row)
         shift = np.cumsum([0, *(len(front.ids) for front in portion)])
@@ -135,14 +135,6 @@ def _read_weights(batch: Batch) -> Floats:
     return np.ones(len(batch.entries.row)) if batch.entries.weight is None else batch.entries.weight
 
 
-SCAN_ROWS = 200
-"""Nodes with fewer rows are scanned in order: their bins would hold a row or none."""
-PORTION_ROWS = 250_000
-"""Small nodes are grown together up to about so many rows."""
-COARSE_ROWS = 20_000
-"""From so many rows on bins are counted; below, rows are kept in order."""
-
-
 def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     """The batch with the rows of ordered features binned or in order, whichever is quicker to search.
 
@@ -150,7 +142,7 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     """
     lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
     numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
-    if not few and len(batch.entries.row) >= COARSE_ROWS and can_bound(learner) and numeric.any():
+    if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner) and numeric.any():
         return replace(batch, binned=bin_features(learner.features, lines[numeric]))
     if not len(lines):
         return batch
@@ -343,7 +335,7 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Ope
     leaves = 1
 
     def push(front: Open) -> None:
-        if front.batch.binned is not None and int(front.batch.rows.max()) < COARSE_ROWS:
+        if front.batch.binned is not None and int(front.batch.rows.max()) < learner.sizes.coarse:
             front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
         _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))

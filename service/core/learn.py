@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from service.core.parameters import Parameters
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.core.weigh import Learner
+from service.core.weigh import Learner, Sizes
 
 DIRECTIONS = {"up": 1, "down": -1}
 
@@ -37,6 +37,7 @@ def learn(
     parameters: Parameters,
     positive: Label | None = None,
     progress: Progress | None = None,
+    sizes: Sizes = Sizes(),  # noqa: B008 - frozen
 ) -> Learnt:
     """Grow the tree of ``columns`` and ``target``, which have equally many rows (at least one), as resolved.
 
@@ -46,6 +47,7 @@ def learn(
     features = encode(columns, parameters.numeric == "ordinal")
     _check_features(features, parameters)
     learner, shown = build_learner(features, target, parameters, positive)
+    learner = replace(learner, sizes=sizes)
     growth = grow(learner, target, progress)
     tree, leaf = build_tree(learner, target, growth, shown, parameters.loss)
     return Learnt(tree, learner, leaf)

@@ -85,6 +85,20 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """From which numbers of rows on which way of searching is taken; they change how long it takes, and nothing else.
+
+    ``coarse``: from so many rows at the root on, bins are counted; below, rows are kept in order. ``scan``: nodes with
+    fewer rows are taken off the bins, which would hold a row or none. ``portion``: small nodes are then grown
+    together up to about so many rows.
+    """
+
+    coarse: int = 20_000
+    scan: int = 200
+    portion: int = 250_000
+
+
+@dataclass(frozen=True, slots=True)
 class Learner:
     """Everything about a run that does not change from node to node.
 
@@ -95,6 +109,7 @@ class Learner:
     objective: Objective
     parameters: Parameters
     directions: Ints | None = None
+    sizes: Sizes = Sizes()
 
     def is_ordered(self, feature: int) -> bool:
         """True where a feature is split by cuts along its order."""
