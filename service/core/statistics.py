@@ -140,7 +140,8 @@ class Tally:
         """Running sums along lines of rows, read at flat places ``cut`` of ``row: (line, entry)``.
 
         Lines are grouped alike: nodes begin at ``start: (node,)``; ``segment: (cut,)`` is line * nodes + node. Sums
-        begin anew in every node. With ``by_entry`` lines hold entries of the batch instead of rows. Also the sums (class or 1, line * nodes) up to the places ``last: (line, node)``.
+        begin anew in every node. With ``by_entry`` lines hold entries of the batch instead of rows. Also the sums
+        (class or 1, line * nodes) up to the places ``last: (line, node)``.
         """
         left, known = [], []
         line = np.arange(len(row))[:, None]
