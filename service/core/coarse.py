@@ -146,6 +146,8 @@ def _find_cuts(
     wanted = np.zeros((len(floor), WIDTH), bool)
     wanted[:, :BINS] = alive
     wanted[np.divmod(beside.ravel(), BINS)] = True
+    if not wanted.any():
+        return _join_cuts(line * len(floor), [_read_edges(one.grid, edge, beside, Crowd(edge, edge, edge, edge))])
     entry = np.flatnonzero(wanted.ravel()[cell])
     node, bin_ = np.divmod(cell[entry].astype(np.int64), WIDTH)
     row = batch.entries.row[entry]

@@ -69,8 +69,7 @@ def score_grid(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, 
             scored = learner.objective.score(np.stack([upto, node - upto], axis=1), node)
             np.maximum(score, scored, out=score, where=edge)
             if bounded:
-                below = [part - own for part, own in zip(grid.upto, grid.own, strict=True)]
-                low = _read_stats(learner, batch, grid, below, lacking, joins)
+                low = _read_below(learner, batch, grid, lacking, joins, upto)
                 inside = (grid.rows > 1) & (left >= least) & (right + grid.rows >= least)
                 np.fmax(bound, find_bound(learner.objective, low, upto, node, spread), out=bound, where=inside)
     return score, bound
@@ -88,9 +87,16 @@ def _is_heavy(learner: Learner, stats: Floats) -> NDArray[np.bool_] | bool:
 
 def _read_stats(learner: Learner, batch: Batch, grid: Grid, sums: list[Ints], lacking: Lacking, joins: bool) -> Floats:
     """Altered statistics (channel, group, bin) of sums, with what is missing if that ``joins``."""
-    shape = grid.rows.shape
     if joins:
         sums = [s + away[:, grid.node, None] for s, away in zip(sums, lacking.sums, strict=True)]
+    shape = sums[0].shape[1:]
     flat = [s.reshape(len(s), -1) for s in sums]
     stats = batch.tally.combine_scored(flat, np.repeat(grid.node, shape[1]))
     return learner.objective.alter(stats.reshape(-1, *shape))
+
+
+def _read_below(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, joins: bool, upto: Floats) -> Floats:
+    """Altered statistics (channel, group, bin) below each bin: up to the bin before; in the first the group's base."""
+    base = [(part - own)[..., :1] for part, own in zip(grid.upto, grid.own, strict=True)]
+    first = _read_stats(learner, batch, grid, base, lacking, joins)
+    return np.concatenate([first, upto[..., :-1]], axis=-1)

@@ -94,7 +94,7 @@ class Sizes:
     """
 
     coarse: int = 20_000
-    scan: int = 200
+    scan: int = 400
     portion: int = 250_000
 
 
