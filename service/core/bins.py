@@ -19,8 +19,7 @@ from service.core.parallel import run_parallel
 from service.core.statistics import Selection
 
 BINS = 255
-"""Bins of values; the code of a missing value is one more."""
-MISSING_BIN = BINS
+"""The most bins of values; what is missing has a bin of its own after them."""
 GRID = 2**16 - 2
 """Cells of the uniform grid between the outermost edges."""
 SAMPLED = 20_000
@@ -33,12 +32,14 @@ CROWDED = 4
 class Binned:
     """Bins of the features ``feature: (line,)``: ``code: (line, entry)`` uint8.
 
+    ``bins``: how many each feature has, which is also the code of a missing value.
     ``edges``: of each feature (bin + 1,) float64 between which the values of a bin lie; only for parting bins further.
     ``single: (line,)`` is True where each bin of the feature is one value, so that its edges are all its cuts.
     """
 
     feature: Ints
     code: NDArray[np.uint8]
+    bins: list[int]
     edges: list[NDArray[np.float64]]
     single: NDArray[np.bool_]
 
@@ -58,16 +59,14 @@ def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:
     rows = len(features[which[0]].numbers)
     code = np.empty((len(which), rows), np.uint8)
 
-    def fill(line: int) -> NDArray[np.float64] | None:
-        return _fill_bins(features[which[line]], code[line])
-
-    edges = run_parallel(fill, range(len(which)))
-    single = np.array([found is None for found in edges])
-    return Binned(which, code, [np.empty(0) if found is None else found for found in edges], single)
+    filled = run_parallel(lambda line: _fill_bins(features[which[line]], code[line]), range(len(which)))
+    bins = [count for count, _ in filled]
+    single = np.array([edges is None for _, edges in filled])
+    return Binned(which, code, bins, [np.empty(0) if edges is None else edges for _, edges in filled], single)
 
 
-def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """Write the bins of one feature; returns their edges, None where each bin is one value."""
+def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArray[np.float64] | None]:
+    """Write the bins of one feature; returns how many there are and their edges, None where each is one value."""
     numbers = coded.numbers
     missing = coded.is_missing() if coded.has_missing else None
     sample = numbers[:: max(1, len(numbers) // SAMPLED)]
@@ -80,17 +79,15 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> NDArray[np.float6
         _fill_by_grid(numbers, edges, out)
         if np.bincount(out, minlength=1).max() > CROWDED * len(out) / len(edges):
             out[:] = np.searchsorted(edges, numbers, side="left")
+    bins = len(edges) + 1
     if missing is not None:
-        out[missing] = MISSING_BIN
-    return None if single else _widen(edges, numbers)
+        out[missing] = bins
+    return bins, None if single else _widen(edges, numbers)
 
 
 def _widen(edges: Numbers, numbers: Numbers) -> NDArray[np.float64]:
-    """(`BINS` + 1,) the edges between the least and the greatest number; bins beyond the last are empty."""
-    ends = np.array([np.fmin.reduce(numbers), np.fmax.reduce(numbers)], np.float64)
-    inner = np.full(BINS - 1, ends[1])
-    inner[: len(edges)] = edges
-    return np.concatenate([ends[:1], inner, ends[1:]])
+    """(bin + 1,) the edges between the least and the greatest number."""
+    return np.concatenate([[np.fmin.reduce(numbers)], edges, [np.fmax.reduce(numbers)]]).astype(np.float64)
 
 
 def _choose_edges(sample: Numbers, values: Numbers) -> Numbers:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.bins import BINS, MISSING_BIN, Binned
+from service.core.bins import Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
 from service.core.criteria import TINY, Floats
@@ -27,7 +27,6 @@ from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 
-WIDTH = BINS + 1
 FINE = 32
 """A bin that is looked at closer is parted into so many, evenly in value."""
 FEW_ROWS = 500
@@ -63,14 +62,12 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
         raise ValueError("the batch has no bins")
     nodes, lines = batch.entries.nodes, range(len(binned.feature))
     block = Block(np.tile(np.arange(nodes), len(lines)), np.repeat(binned.feature, nodes))
-    # in the smallest type that holds them, so that adding a code takes little
-    cells = nodes * WIDTH
-    first = (batch.entries.node * WIDTH).astype(smallest_unsigned(cells))
-    key = batch.tally.key(first, cells).astype(smallest_unsigned(max(batch.tally.classes, 1) * cells), copy=False)
+    starts = {width: _lay_out_cells(batch, width) for width in {bins + 1 for bins in binned.bins}}
 
     def count(line: int) -> Counted:
-        code = binned.code[line]
-        return _count_line(learner, batch, key + code, first, code, bool(binned.single[line]))
+        width = binned.bins[line] + 1
+        first, key = starts[width]
+        return _count_line(learner, batch, width, (key, first, binned.code[line]), bool(binned.single[line]))
 
     counted = run_parallel(count, lines)
     best = np.max([line.score.max(1) for line in counted], axis=0)
@@ -79,6 +76,7 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
 
     def list_line(line: int) -> list[Candidates]:
         one = counted[line]
+        first, _ = starts[binned.bins[line] + 1]
         cuts = _find_cuts(learner, batch, binned, line, one, first + binned.code[line], floor)
         if not one.lacking.rows.any():
             return [build_cuts(batch.nodes(), cuts)]
@@ -101,19 +99,30 @@ def _shift_segments(lacking: Lacking, line: int, lines: int) -> Lacking:
     return Lacking([place(s) for s in lacking.sums], place(lacking.rows))
 
 
-def _count_line(learner: Learner, batch: Batch, key: Codes, first: Codes, code: Codes, single: bool) -> Counted:
-    """``key`` is class * cells + cell, ``first`` the first cell of the entry's node: (entry,)."""
+def _lay_out_cells(batch: Batch, width: int) -> tuple[Codes, Codes]:
+    """(entry,) the first cell of each entry's node, and class * cells + that cell, where a node has ``width`` cells.
+
+    In the smallest type that holds them, so that adding a code takes little.
+    """
+    cells = batch.entries.nodes * width
+    first = (batch.entries.node * width).astype(smallest_unsigned(cells))
+    key = batch.tally.key(first, cells)
+    return first, key.astype(smallest_unsigned(max(batch.tally.classes, 1) * cells), copy=False)
+
+
+def _count_line(learner: Learner, batch: Batch, width: int, cells: tuple[Codes, Codes, Codes], single: bool) -> Counted:
+    """``cells``: class * cells + first cell, first cell, and code of each entry."""
+    start, first, code = cells
     nodes, tally = batch.entries.nodes, batch.tally
-    sums = tally.sum_scored(key, nodes * WIDTH)
-    rows = tally.count_rows(sums, first if tally.counts_rows else first + code, nodes * WIDTH)
-    squares = (
-        None
-        if tally.classes
-        else tally.bound_squares(key, rows, np.repeat(np.arange(nodes), WIDTH)).reshape(nodes, WIDTH)[:, :BINS]
-    )
-    counts, rows = [s.reshape(len(s), nodes, WIDTH) for s in sums], rows.reshape(nodes, WIDTH)
-    grid = build_grid(np.arange(nodes), [c[..., :BINS] for c in counts], rows[:, :BINS], squares)
-    lacking = Lacking([c[..., MISSING_BIN] for c in counts], rows[:, MISSING_BIN])
+    key = start + code
+    sums = tally.sum_scored(key, nodes * width)
+    rows = tally.count_rows(sums, first if tally.counts_rows else first + code, nodes * width)
+    squares = None
+    if not tally.classes:
+        squares = tally.bound_squares(key, rows, np.repeat(np.arange(nodes), width)).reshape(nodes, width)[:, :-1]
+    counts, rows = [s.reshape(len(s), nodes, width) for s in sums], rows.reshape(nodes, width)
+    grid = build_grid(np.arange(nodes), [c[..., :-1] for c in counts], rows[:, :-1], squares)
+    lacking = Lacking([c[..., -1] for c in counts], rows[:, -1])
     return Counted(grid, lacking, *score_grid(learner, batch, grid, lacking, bounded=not single))
 
 
@@ -139,19 +148,20 @@ class Crowd:
 def _find_cuts(
     learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, cell: Codes, floor: Floats
 ) -> Cuts:
-    """The cuts of one feature that score no less than ``floor: (node,)``; ``cell: (entry,)`` has `WIDTH` to a node."""
+    """The cuts of one feature that score no less than ``floor: (node,)``; ``cell: (entry,)``."""
     numbers = learner.features[int(binned.feature[line])].numbers
     edge, alive = np.flatnonzero(one.score >= floor[:, None]), one.bound >= floor[:, None]
     beside = _find_neighbours(one.grid, edge)
-    wanted = np.zeros((len(floor), WIDTH), bool)
-    wanted[:, :BINS] = alive
-    wanted[np.divmod(beside.ravel(), BINS)] = True
+    bins = binned.bins[line]
+    wanted = np.zeros((len(floor), bins + 1), bool)
+    wanted[:, :bins] = alive
+    wanted[np.divmod(beside.ravel(), bins)] = True
     if not wanted.any():
         return _join_cuts(line * len(floor), [_read_edges(one.grid, edge, beside, Crowd(edge, edge, edge, edge))])
     entry = np.flatnonzero(wanted.ravel()[cell])
-    node, bin_ = np.divmod(cell[entry].astype(np.int64), WIDTH)
+    node, bin_ = np.divmod(cell[entry].astype(np.int64), bins + 1)
     row = batch.entries.row[entry]
-    crowd = Crowd(entry, row, node * BINS + bin_, numbers[row])
+    crowd = Crowd(entry, row, node * bins + bin_, numbers[row])
     parts = [_read_edges(one.grid, edge, beside, crowd)]
     crowd = crowd.take(alive[node, bin_])
     if len(crowd.row) > FEW_ROWS:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.encoding import argsort_keys, smallest_unsigned
+from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.schema import Target
 
 Ints = NDArray[np.int64]
@@ -88,17 +89,22 @@ class Tally:
         low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
         middle = low / 2 + high / 2
         weight = 1.0 if entries.weight is None else entries.weight
-        rough = (self._whole_weight, _split(weight * (values - middle[entries.node]), entries))
+        offset = values - middle[entries.node]
+        rough = (self._whole_weight, _split(weight * offset, entries, roughly=True))
         stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
+        # rounded to a millionth of the range: short targets then have short offsets, which need one part only
+        grain = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 20, -1000))
         # a constant node keeps its value as the centre, so that its spread is exactly 0
-        self.centre = np.where(low == high, low, middle + stats[1] / stats[0])
+        self.centre = np.where(low == high, low, np.rint((middle + stats[1] / stats[0]) / grain) * grain)
         self.reach = np.stack([low - self.centre, high - self.centre])
-        offset = values - self.centre[entries.node]
-        self.quantities = (
-            self._whole_weight,
-            _split(weight * offset, entries),
-            _split(weight * offset * offset, entries),
+        np.subtract(values, self.centre[entries.node], out=offset)
+        weighted = weight * offset
+        first, second = run_parallel(
+            lambda power: _split(weighted if power == 1 else weighted * offset, entries),
+            (1, 2),
+            worth=len(offset) > PARALLEL_CELLS,
         )
+        self.quantities = (self._whole_weight, first, second)
 
     def take(self, inside: Selection, keep: Selection) -> Tally:
         """The same for some nodes: their entries, and the nodes themselves."""
@@ -263,10 +269,10 @@ def find_starts(node: Ints, nodes: int) -> Ints:
     return np.searchsorted(node, np.arange(nodes)).astype(np.int64)
 
 
-def _split(values: Floats, entries: Entries) -> Quantity:
+def _split(values: Floats, entries: Entries, *, roughly: bool = False) -> Quantity:
     """Whole-number parts of ``values: (entry,)``: 2 x (51 - log2 n) bits below the node's largest are kept.
 
-    Each node has its own unit, a power of two that lets n entries add up below 2^52.
+    Each node has its own unit, a power of two that lets n entries add up below 2^52. ``roughly``: the first part only.
     """
     start = find_starts(entries.node, entries.nodes)
     largest = np.maximum.reduceat(np.abs(values), start)
@@ -275,9 +281,18 @@ def _split(values: Floats, entries: Entries) -> Quantity:
         return Quantity((values,), (np.ones(entries.nodes),))
     bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
     coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
+    unit = coarse[entries.node]
+    # dividing and multiplying by powers of two rounds nothing
+    high = np.rint(values / unit)
+    if roughly:
+        return Quantity((high,), (coarse,))
     fine = np.ldexp(coarse, -bits)
-    high = np.rint(values / coarse[entries.node])
-    low = np.rint((values - high * coarse[entries.node]) / fine[entries.node])
+    unit *= high
+    low = values - unit
+    if not low.any():
+        return Quantity((high,), (coarse,))
+    low /= fine[entries.node]
+    np.rint(low, out=low)
     if not low.any():
         return Quantity((high,), (coarse,))
     return Quantity((high, low), (coarse, fine))
