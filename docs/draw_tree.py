@@ -21,14 +21,18 @@ FILL = {"yes": "#d7ebdd", "no": "#f1ded9"}
 def ask_tree() -> list[dict[str, Any]]:
     """The nodes of the sample model, trained in a temporary directory."""
     sys.path.insert(0, str(PROJECT))
-    from service.app import create_app  # noqa: PLC0415 - found once the project is on the path
+    from service.api.state import store  # noqa: PLC0415 - found once the project is on the path
+    from service.app import create_app  # noqa: PLC0415
     from service.samples import train_titanic  # noqa: PLC0415
     from service.settings import Settings  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as models:
-        client = create_app(Settings(models_url=models, log_level="ERROR")).test_client()
+        app = create_app(Settings(models_url=models, log_level="ERROR"))
+        client = app.test_client()
         client.post("/train", json=train_titanic())
         nodes: list[dict[str, Any]] = client.get("/models/titanic/tree").get_json()["nodes"]
+        with app.app_context():
+            store().close()
     return nodes
 
 

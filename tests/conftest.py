@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from service.settings import Settings
 from service.store.models import ModelStore
-from tests.making import Trainer
+from tests.making import Trainer, open_app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,19 +45,8 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def make_app(settings: Settings) -> Iterator[MakeApp]:
     """Makes applications over one temporary store, and closes them."""
-    from service.api.state import store  # noqa: PLC0415 - other tests do without the web
-    from service.app import create_app  # noqa: PLC0415
-
-    made: list[Flask] = []
-
-    def make(**changes: object) -> Flask:
-        made.append(create_app(dataclasses.replace(settings, **changes)))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for app in made:
-        with app.app_context():
-            store().close()
+    with ExitStack() as made:
+        yield lambda **changes: made.enter_context(open_app(dataclasses.replace(settings, **changes)))
 
 
 @pytest.fixture

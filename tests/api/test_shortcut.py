@@ -17,9 +17,10 @@ from service.api.shortcut import Shortcut
 from service.api.state import State
 from service.settings import Settings
 from service.store import ModelStore
+from tests.making import open_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
     from flask import Flask
@@ -92,11 +93,14 @@ class Both:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Both:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     """Models of every kind of column, both ways."""
-    from service.app import create_app  # noqa: PLC0415 - as in conftest
+    with open_app(Settings(models_url=str(tmp_path_factory.mktemp("shortcut") / "models"))) as app:
+        yield train_all(app)
 
-    app = create_app(Settings(models_url=str(tmp_path_factory.mktemp("shortcut") / "models")))
+
+def train_all(app: Flask) -> Both:
+    """Train every kind of model."""
     client = app.test_client()
     columns = {**MIXED, "y": CLASSES, "z": [0.5, 1.5, 1e10, 1.25, 2.0, 3.0, 0.1, 7.0]}
     whole = {name: [cell for row, cell in enumerate(cells) if row in {0, 1, 2, 7}] for name, cells in columns.items()}

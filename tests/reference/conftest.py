@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from service.app import create_app
 from service.settings import Settings
+from tests.making import open_app
 from tests.oracle.contract import Service
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One application for a module's tests, driven by Flask's test client."""
     models = tmp_path_factory.mktemp("models")
     settings = Settings.from_environment({"TREEWRIGHT_MODELS_URL": str(models), "TREEWRIGHT_LOG_LEVEL": "ERROR"})
-    return Service(create_app(settings).test_client())
+    with open_app(settings) as app:
+        yield Service(app.test_client())

@@ -101,9 +101,10 @@ def test_a_start_spares_a_live_writer(open_store: Callable[[], ModelStore], sett
 def test_killed_before_the_record(store: ModelStore, open_store: Callable[[], ModelStore], settings: Settings) -> None:
     """Files that are complete and have no record yet are spared while their writer lives, and swept once it is dead."""
     database = sqlite3.connect(settings.models_directory() / "treewright.db", isolation_level=None)
-    writer = start(settings, "print('open', flush=True)\nstore.add(draft('a'))")
+    writer = start(settings, "print('open', flush=True)\ninput()\nstore.add(draft('a'))")
     assert hear(writer) == "open"
     database.execute("BEGIN IMMEDIATE")  # the record has to wait
+    say(writer, "go on")
     wait_for(lambda: any(not path.parent.name.startswith(".new-") for path in files_below(settings)))
     folder = files_below(settings)[0].parents[1]
     assert store._files.sweep(store._all_ids) == []
