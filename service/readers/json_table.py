@@ -15,10 +15,12 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.errors import Fault, InvalidData, pointer
 from service.core.schema import Column, Table
 from service.readers.cells import Declared, read_column
+from service.readers.numbers import choose_forms
 
 _MOST_FAULTS = 100  # a table that is wrong everywhere is told so by examples
 
@@ -33,11 +35,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """A form taken apart: ``cells(j)`` lists column j's cells, ``place(j, row)`` points at one of them."""
+    """A form taken apart: ``cells(j)`` are those of column j, perhaps an array; ``place(j, row)`` points at one."""
 
     names: Sequence[str]
     rows: int
-    cells: Callable[[int], list[Any]]
+    cells: Callable[[int], list[Any] | NDArray[Any]]
     place: Callable[[int, int], str]
 
 
@@ -55,7 +57,7 @@ def read_table(
     come without a header, and a column outside of ``declared`` is not read, only listed (all its cells missing), since
     what the model does not use cannot be wrong. Raises `InvalidData`, one fault per column or row that is wrong.
     """
-    cells = _take_apart(data, order, limits, place)
+    cells = _take_apart(data, declared, order, limits, place)
     if cells.rows == 0 or not cells.names:
         raise InvalidData(Fault(place, f"There are no {'columns' if cells.rows else 'rows'}; send at least one."))
     columns, faults = list[Column](), list[Fault]()
@@ -76,8 +78,12 @@ def _place_in(cells: _Cells, index: int) -> Callable[[int], str]:
     return lambda row: cells.place(index, row)
 
 
-def _take_apart(data: Mapping[str, Any], order: Sequence[str] | None, limits: Limits, place: str) -> _Cells:
+def _take_apart(
+    data: Mapping[str, Any], declared: Mapping[str, Declared], order: Sequence[str] | None, limits: Limits, place: str
+) -> _Cells:
     """The form that the keys of ``data`` tell, checked for its shape and size only."""
+    header = data.get("header", order)
+    data = choose_forms(data, declared, order, len(header) if isinstance(header, list) else None)
     form = frozenset(data)
     if form == {"columns"}:
         return _take_columns(data["columns"], limits, f"{place}/columns")
@@ -95,7 +101,7 @@ def _take_columns(columns: object, limits: Limits, place: str) -> _Cells:
     if not isinstance(columns, dict):
         raise InvalidData(Fault(place, "`columns` is an object of lists, one per column."))
     _check_size(len(columns), limits.columns, "columns", place)
-    _check_all(columns.items(), list, place, "A column is a list of its cells.")
+    _check_all(columns.items(), {list, np.ndarray}, place, "A column is a list of its cells.")
     names, lists = list(columns), list(columns.values())
     rows = len(lists[0]) if lists else 0
     _check_size(rows, limits.rows, "rows", place)
@@ -114,7 +120,7 @@ def _take_records(records: object, limits: Limits, place: str) -> _Cells:
     if not isinstance(records, list):
         raise InvalidData(Fault(place, "`records` is a list of objects, one per row."))
     _check_size(len(records), limits.rows, "rows", place)
-    _check_all(enumerate(records), dict, place, "A record is an object of names and cells.")
+    _check_all(enumerate(records), {dict}, place, "A record is an object of names and cells.")
     names = list(dict.fromkeys(chain.from_iterable(records)))
     _check_size(len(names), limits.columns, "columns", place)
 
@@ -125,10 +131,14 @@ def _take_records(records: object, limits: Limits, place: str) -> _Cells:
 
 
 def _take_rows(rows: object, names: Sequence[str], limits: Limits, place: str) -> _Cells:
+    if isinstance(rows, np.ndarray):  # numbers of the right width, see `choose_forms`
+        _check_size(len(rows), limits.rows, "rows", place)
+        columns = np.ascontiguousarray(rows.T)
+        return _Cells(names, len(rows), columns.__getitem__, lambda index, row: pointer_in(place, row, index))
     if not isinstance(rows, list):
         raise InvalidData(Fault(place, "`rows` is a list of lists, one per row."))
     _check_size(len(rows), limits.rows, "rows", place)
-    _check_all(enumerate(rows), list, place, "A row is a list of its cells.")
+    _check_all(enumerate(rows), {list}, place, "A row is a list of its cells.")
     width = len(names)
     if set(map(len, rows)) - {width}:
         _raise_any(
@@ -146,7 +156,7 @@ def _check_header(header: object, limits: Limits, place: str) -> list[str]:
     if not isinstance(header, list):
         raise InvalidData(Fault(place, "`header` is a list of column names."))
     _check_size(len(header), limits.columns, "columns", place)
-    _check_all(enumerate(header), str, place, "A column name is a string.")
+    _check_all(enumerate(header), {str}, place, "A column name is a string.")
     seen, faults = set[str](), list[Fault]()
     for index, name in enumerate(header):
         if name in seen:
@@ -169,9 +179,9 @@ def _check_size(size: int, limit: int, what: str, place: str) -> None:
         raise InvalidData(Fault(place, f"There are {size:,} {what}; at most {limit:,} are read here ({variable})."))
 
 
-def _check_all(items: Any, wanted: type, place: str, message: str) -> None:  # noqa: ANN401 - a view or an enumeration
-    """Raise `InvalidData` with each of the (key, value) items whose value is not of the wanted type."""
-    _raise_any(Fault(pointer_in(place, key), message) for key, value in items if type(value) is not wanted)
+def _check_all(items: Any, wanted: set[type], place: str, message: str) -> None:  # noqa: ANN401 - a view or an enumeration
+    """Raise `InvalidData` with each of the (key, value) items whose value is of none of the wanted types."""
+    _raise_any(Fault(pointer_in(place, key), message) for key, value in items if type(value) not in wanted)
 
 
 def _raise_any(faults: Any) -> None:  # noqa: ANN401 - any iterable, also one that is made as it is read

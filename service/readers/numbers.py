@@ -1,0 +1,156 @@
+"""Long arrays of numbers, read from JSON text without making a Python object of each.
+
+A large body is mostly one of two things: lists of numbers by column, or rows of nothing but numbers. These are cut out
+of the text, simdjson reads them into buffers, and what is left of the text goes the usual way with a token in place of
+each. A cut is only a guess where an array ends: simdjson says whether it was an array of numbers, and the token has to
+turn up where a column or the rows are expected. Otherwise the whole text is read the usual way, which also words every
+error. Without simdjson (it has no wheel for every Python) all of it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from service.readers.cells import Declared
+
+_Parser: Callable[[], Any] | None
+try:
+    from simdjson import Parser as _Parser
+except ImportError:
+    _Parser = None
+
+SHORTEST = 1 << 10
+"""Bytes of an array that is worth cutting out."""
+_MOST_GUESSES = 64
+_EXACT = 2.0**53
+_COMMA, _OPEN, _CLOSE = b",[]"
+_NUMBERS = frozenset(b"-0123456789")
+
+
+class Numbers:
+    """An array of numbers, or of rows of them: ``values`` (row,) int64 or float64, or (row, column) float64."""
+
+    def __init__(self, values: NDArray[Any], text: bytes) -> None:
+        self.values = values
+        self._text = text
+
+    def cells(self) -> list[Any]:
+        """The same as lists, with every number of the type that JSON gives it."""
+        cells: list[Any] = orjson.loads(self._text)
+        return cells
+
+
+def cut_numbers(text: bytes) -> tuple[bytes, dict[str, Numbers]]:
+    """The text with tokens in place of its long arrays of numbers, and the array of each token."""
+    found, parts, copied, at, guesses = dict[str, Numbers](), list[bytes](), 0, 0, 0
+    key = secrets.token_hex(16)
+    while _Parser is not None and guesses < _MOST_GUESSES and (start := text.find(b"[", at)) >= 0:
+        at = start + 1
+        array = _read_array(text, start)
+        guesses += array is None
+        if array is not None:
+            token = f"{key}{len(found)}"
+            found[token], length = array
+            parts += [text[copied:start], b'"', token.encode(), b'"']
+            copied = at = start + length
+    return b"".join([*parts, text[copied:]]), found
+
+
+def put_numbers(value: Any, found: Mapping[str, Numbers]) -> bool:  # noqa: ANN401 - any JSON value
+    """Put the arrays where their tokens stand, if each is a column or the rows of ``data``; whether that is so."""
+    data = value.get("data") if isinstance(value, dict) else None
+    if not isinstance(data, dict):
+        return False
+    columns = data.get("columns")
+    put = 0
+    for place in (data, columns if isinstance(columns, dict) else {}):
+        for name, token in place.items():
+            if type(token) is str and token in found and (place is not data or name == "rows"):
+                place[name] = found[token]
+                put += 1
+    return put == len(found)
+
+
+def choose_forms(
+    data: Mapping[str, Any], declared: Mapping[str, Declared], order: object, width: int | None
+) -> dict[str, Any]:
+    """``data`` with each `Numbers` as an array if that says all that its cells do, else as lists.
+
+    Labels need the cells' own types, and so do whole numbers among the rows of a training, whose columns may be int64.
+    """
+    form = dict(data)
+    rows, columns = form.get("rows"), form.get("columns")
+    if isinstance(rows, Numbers):
+        plain = all(one.kind == "numeric" for one in declared.values()) and rows.values.shape[1:] == (width,)
+        form["rows"] = rows.values if plain and _say_all(rows.values, training=order is None) else rows.cells()
+    if isinstance(columns, dict):
+        form["columns"] = {name: _choose_form(cells, declared.get(name)) for name, cells in columns.items()}
+    return form
+
+
+def _choose_form(cells: Any, declared: Declared | None) -> Any:  # noqa: ANN401 - what was posted
+    if not isinstance(cells, Numbers):
+        return cells
+    plain = cells.values.ndim == 1 and (declared is None or declared.kind == "numeric")
+    return cells.values if plain else cells.cells()
+
+
+def _say_all(matrix: NDArray[np.float64], training: bool) -> bool:
+    if training:
+        return bool((matrix != np.floor(matrix)).any(axis=0).all())
+    return bool(np.abs(matrix).max(initial=0.0) < _EXACT)
+
+
+def _read_array(text: bytes, start: int) -> tuple[Numbers, int] | None:
+    """The array that begins at ``start``, with its length in bytes; None if it is short, or not one of numbers."""
+    first = text[start + 1] if start + 1 < len(text) else 0
+    if first == _OPEN:
+        quote = text.find(b'"', start)
+        end = text.rfind(b"]", start, quote if quote >= 0 else len(text)) + 1
+    elif first in _NUMBERS:
+        end = text.find(b"]", start) + 1
+    else:
+        return None
+    if end - start < SHORTEST:
+        return None
+    part = text[start:end]
+    values = _parse_rows(part) if first == _OPEN else _parse_numbers(part, "i", "d")
+    return None if values is None else (Numbers(values, part), len(part))
+
+
+def _parse_numbers(part: bytes, *kinds: str) -> NDArray[Any] | None:
+    """(number,) All numbers in the order of the text, of the first kind that holds them."""
+    if _Parser is None:
+        return None
+    try:
+        array = _Parser().parse(part)
+    except (ValueError, RuntimeError):
+        return None
+    for kind in kinds:
+        try:
+            return np.frombuffer(array.as_buffer(of_type=kind), np.int64 if kind == "i" else np.float64)
+        except (TypeError, ValueError, RuntimeError):
+            continue
+    return None
+
+
+def _parse_rows(part: bytes) -> NDArray[Any] | None:
+    """(row, column) Rows of equal length, written without blanks between them; else None."""
+    width = part.find(b"]")
+    width = part.count(b",", 0, width) + 1
+    letters = np.frombuffer(part, np.uint8)
+    commas = np.flatnonzero(letters == _COMMA)
+    between = commas[width - 1 :: width]
+    rows = len(between) + 1
+    # Every row opens and closes once, and the commas between rows are just these: then no row is longer or shorter.
+    even = part.count(b"[") == part.count(b"]") == rows + 1 and len(commas) == rows * width - 1
+    if not even or (letters[between - 1] != _CLOSE).any() or (letters[between + 1] != _OPEN).any():
+        return None
+    values = _parse_numbers(part, "d")
+    return values.reshape(rows, width) if values is not None and len(values) == rows * width else None
