@@ -25,7 +25,7 @@ GRID = 2**16 - 2
 SAMPLED = 20_000
 """Edges are quantiles of about so many values, evenly spaced rows."""
 CROWDED = 4
-"""A bin with so many times its share of the rows sends the column to the binary search."""
+"""A bin with so many times the rows that the fullest should have sends the column to the binary search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,22 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     values = cast("Numbers", np.unique(sample))
     single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
     edges = _choose_edges(sample, values)
+    bins = len(edges) + 1
     if not single and len(values) > BINS // 2:
         _fill_by_grid(numbers, edges, out)
-        if np.bincount(out, minlength=1).max() > CROWDED * len(out) / len(edges):
+        share = np.bincount(np.searchsorted(edges, sample), minlength=bins).max() / len(sample)
+        if _count_fullest(out, missing, bins) > CROWDED * share * len(out):
             out[:] = np.searchsorted(edges, numbers, side="left")
-    bins = len(edges) + 1
     if missing is not None:
         out[missing] = bins
     return bins, None if single else _widen(edges, numbers)
+
+
+def _count_fullest(out: NDArray[np.uint8], missing: NDArray[np.bool_] | None, bins: int) -> int:
+    """The rows of the bin with most; of missing values it is not known yet which they are in."""
+    if missing is not None:
+        out[missing] = bins
+    return int(np.bincount(out, minlength=bins)[:bins].max())
 
 
 def _widen(edges: Numbers, numbers: Numbers) -> NDArray[np.float64]:
@@ -103,14 +111,19 @@ def _fill_singles(numbers: Numbers, values: Numbers, missing: NDArray[np.bool_] 
     if not len(values):
         out[:] = 0
         return False
-    out[:] = np.searchsorted(values[:-1], numbers, side="left")
-    same = values[out] == numbers
-    return bool(same.all() if missing is None else (same | missing).all())
+    _fill_by_grid(numbers, values[:-1], out)
+    for exact in (False, True):
+        if exact:
+            out[:] = np.searchsorted(values[:-1], numbers, side="left")
+        same = values[out] == numbers
+        if bool((same if missing is None else same | missing).all()):
+            return True
+    return False
 
 
 def _fill_by_grid(numbers: Numbers, edges: Numbers, out: NDArray[np.uint8]) -> None:
     """Bins by way of a uniform grid: monotone whatever rounding does, since each step is."""
-    low, high = float(edges[0]), float(edges[-1])
+    low, high = (float(edges[0]), float(edges[-1])) if len(edges) else (0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         scale = GRID / (high - low) if high > low else 0.0
     if not np.isfinite(scale) or not np.isfinite(low):
