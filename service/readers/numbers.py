@@ -10,6 +10,7 @@ error. Without simdjson (it has no wheel for every Python) all of it is.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ except ImportError:
 
 SHORTEST = 1 << 10
 """Bytes of an array that is worth cutting out."""
+_KEPT = 1 << 22
+_LOCAL = threading.local()
 _MOST_GUESSES = 64
 _EXACT = 2.0**53
 _COMMA, _OPEN, _CLOSE = b",[]"
@@ -126,10 +129,8 @@ def _read_array(text: bytes, start: int) -> tuple[Numbers, int] | None:
 
 def _parse_numbers(part: bytes, *kinds: str) -> NDArray[Any] | None:
     """(number,) All numbers in the order of the text, of the first kind that holds them."""
-    if _Parser is None:
-        return None
     try:
-        array = _Parser().parse(part)
+        array = _find_parser(len(part)).parse(part)
     except (ValueError, RuntimeError):
         return None
     for kind in kinds:
@@ -140,6 +141,15 @@ def _parse_numbers(part: bytes, *kinds: str) -> NDArray[Any] | None:
     return None
 
 
+def _find_parser(size: int) -> Any:  # noqa: ANN401 - simdjson's
+    """A parser: this thread's own, whose memory is warm, unless what it would keep of it is large."""
+    if size > _KEPT:
+        return _Parser()  # type: ignore[misc] # called only where there is one
+    if not hasattr(_LOCAL, "parser"):
+        _LOCAL.parser = _Parser()  # type: ignore[misc]
+    return _LOCAL.parser
+
+
 def _parse_rows(part: bytes) -> NDArray[Any] | None:
     """(row, column) Rows of equal length, written without blanks between them; else None."""
     width = part.find(b"]")
@@ -148,8 +158,8 @@ def _parse_rows(part: bytes) -> NDArray[Any] | None:
     commas = np.flatnonzero(letters == _COMMA)
     between = commas[width - 1 :: width]
     rows = len(between) + 1
-    # Every row opens and closes once, and the commas between rows are just these: then no row is longer or shorter.
-    even = part.count(b"[") == part.count(b"]") == rows + 1 and len(commas) == rows * width - 1
+    # Every row opens once, and the commas between rows are just these: then no row is longer or shorter.
+    even = part.count(b"[") == rows + 1 and len(commas) == rows * width - 1
     if not even or (letters[between - 1] != _CLOSE).any() or (letters[between + 1] != _OPEN).any():
         return None
     values = _parse_numbers(part, "d")
