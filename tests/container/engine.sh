@@ -59,7 +59,7 @@ make_base() {
             --exclude='*.a' --exclude='./bin/pip*' -c . | tar -C \"\$1/usr/local\" --no-same-owner -x" \
         --customize-hook="cp $certificates \"\$1$certificates\"; printf '[global]\ncert=$certificates\n' >\"\$1/etc/pip.conf\"" \
         --customize-hook="mkdir -p \"\$1/usr/local/lib/python$1/site-packages\"" \
-        --customize-hook="chroot \"\$1\" sh -c 'ldconfig; python3 -m ensurepip; ln -sf pip3 /usr/local/bin/pip' >/dev/null 2>&1" \
+        --customize-hook="chroot \"\$1\" sh -c 'ldconfig; /usr/local/bin/python3 -m ensurepip; ln -sf pip3 /usr/local/bin/pip' >/dev/null 2>&1" \
         bookworm - 2>/dev/null |
         "$DOCKER" import -c 'ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' \
             -c 'ENV LANG=C.UTF-8' - "python:$1-slim" >/dev/null
