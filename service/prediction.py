@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from service.core.conform import conform
-from service.core.descend import Guide, are_floats, follow, lay_out
+from service.core.descend import follow
 from service.core.descend_one import OneRow
+from service.core.guide import Guide, are_floats, lay_out
 from service.core.read_row import Cell, RowReader
 from service.core.schema import Column, Table
 from service.core.tree import Tree

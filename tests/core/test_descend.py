@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from service.core import descend as batch
+from service.core import guide
 from service.core.candidates import NO_ROUTE, Form
 from service.core.descend import descend
 from service.core.descend_one import OneRow, Value
@@ -180,7 +180,7 @@ def test_floats_where_training_had_whole_numbers(tree: Tree, cells: list[float])
 @pytest.mark.parametrize("name", list(CELLS))
 def test_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that end where a block ends, begin a next one, or fill several shares are answered in their order."""
-    monkeypatch.setattr(batch, "BLOCK", 8)
+    monkeypatch.setattr(guide, "BLOCK", 8)
     feature = next(feature for feature in FEATURES if feature.name == name)
     form = FORMS[name][0]
     root = {"parent": -1, "depth": 0, "feature": 0, "form": form, "first_child": 1, "branches": 3, "threshold": 0.0,
@@ -191,6 +191,27 @@ def test_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for count in (1, 7, 8, 9, 16, 65, 400):
         rows = [[values[row * row % 7 % 3]] for row in range(count)]
         assert set(check_agreement(tree, rows)) <= {1, 2, 3}
+
+
+@given(
+    st.lists(st.sampled_from(FLOATS), min_size=15, max_size=15),
+    st.lists(st.tuples(*[st.sampled_from(FLOATS)] * 2), min_size=1, max_size=20),
+    st.booleans(),
+    st.integers(2, 3),
+)
+def test_no_leaf_near_the_root(limits: list[float], rows: list[tuple[float, ...]], gap: bool, branches: int) -> None:
+    """A tree of four full levels of floats, whose first ones are asked by column, with a missing cell and without."""
+    nodes: list[dict[str, Any]] = [{"parent": -1, "depth": 0}]
+    for at, node in enumerate(nodes):  # it grows meanwhile
+        if node["depth"] < 4:
+            node |= {"feature": at % 2, "form": Form.THRESHOLD, "first_child": len(nodes), "branches": branches}
+            node |= {"threshold": limits[at % 15], "missing_to": branches - 1}
+            nodes += [{"parent": at, "depth": node["depth"] + 1} for _ in range(branches)]
+    tree = build((Feature("x", "numeric"), Feature("y", "numeric")), nodes)
+    given_rows: list[list[Value]] = [list(row) for row in rows]
+    if gap:
+        given_rows[-1][0] = None
+    assert {int(tree.depth[node]) for node in check_agreement(tree, given_rows)} == {4}
 
 
 def test_three_thousand_levels() -> None:

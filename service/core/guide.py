@@ -1,0 +1,102 @@
+"""A tree laid out for descending in blocks: what `descend` and `descend_floats` follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import NO_ROUTE, Form
+from service.core.criteria import Floats
+from service.core.schema import Column, Feature
+from service.core.statistics import Ints
+from service.core.tree import Tree, find_heaviest_branches
+
+BLOCK = 16384
+"""Rows that go down together: 128 KiB of cells for each feature that the tree asks for."""
+_FEWEST = 256
+_MOST_CELLS = 1 << 19  # 4 MiB: where hundreds of features are asked for, fewer rows go together
+_LARGEST = np.iinfo(np.int64).max
+
+
+class Reading(IntEnum):
+    """How a node reads a cell."""
+
+    FLOAT = 0
+    WHOLE = 1
+    ORDER = 2
+    ROUTES = 3
+    PRESENT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """A tree laid out for columns of some kinds; arrays are (node,), but for ``routes`` and ``used``.
+
+    ``used: (column,)`` are the features that some node asks for, and ``column`` is where the cells of the node's own
+    begin in a block of them; ``missing_branch`` is where missing cells go, be it learnt or the heaviest; ``readings``
+    are those that occur, so that a single one needs no sorting of rows; ``shallowest`` is the depth of the first leaf,
+    ``block`` the number of rows that go down together.
+    """
+
+    reading: NDArray[np.int8]
+    column: Ints
+    limit: Floats
+    whole: Ints
+    first: Ints
+    missing_branch: Ints
+    start: Ints
+    routes: Ints
+    used: Ints
+    readings: tuple[Reading, ...]
+    floats: tuple[bool, ...]
+    is_leaf: NDArray[np.bool_]
+    shallowest: int
+    block: int
+
+
+def are_floats(columns: Sequence[Column]) -> tuple[bool, ...]:
+    """Which columns hold float64, which a guide has to be made for."""
+    return tuple(column.values.dtype.kind == "f" for column in columns)
+
+
+def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
+    """The guide through a tree for columns that `are_floats` where ``floats`` is True."""
+    leaf = tree.is_leaf
+    used = np.unique(tree.feature[~leaf])
+    kinds = np.array([_kind_of(feature, is_float) for feature, is_float in zip(tree.features, floats, strict=True)])
+    reading = kinds[tree.feature] if len(kinds) else np.zeros(tree.nodes, np.int8)
+    reading = np.where((reading == Reading.ORDER) & (tree.form == Form.MULTIWAY), Reading.ROUTES, reading)
+    reading = np.where(tree.form == Form.MISSING, Reading.PRESENT, reading)
+    # A leaf reads as other nodes do. Whatever the cell, it is within its limit: branch 0, which is itself.
+    comparing = [kind for kind in (Reading.FLOAT, Reading.WHOLE) if (reading[~leaf] == kind).any()]
+    reading[leaf] = comparing[0] if comparing else Reading.WHOLE
+    block = min(BLOCK, max(_FEWEST, _MOST_CELLS // max(len(used), 1)))
+    learnt = np.where(tree.form == Form.MISSING, 0, tree.missing_to)
+    # the multiway split of a model that gives missing values a branch has none where nothing was missing
+    fallback = np.where(learnt == NO_ROUTE, find_heaviest_branches(tree), learnt)
+    return Guide(
+        reading=reading.astype(np.int8),
+        column=np.where(leaf, 0, np.searchsorted(used, tree.feature)) * block,
+        block=block,
+        limit=np.where(leaf, np.inf, tree.threshold),
+        whole=np.where(leaf, _LARGEST, tree.whole),
+        first=np.where(leaf, np.arange(tree.nodes), tree.first_child),
+        missing_branch=np.where(leaf, 0, fallback),
+        start=tree.category_start,
+        routes=tree.category_branch,
+        is_leaf=leaf,
+        shallowest=int(tree.depth[leaf].min()),
+        used=used,
+        floats=tuple(floats),
+        readings=tuple(Reading(kind) for kind in np.unique(reading)),
+    )
+
+
+def _kind_of(feature: Feature, is_float: bool) -> Reading:
+    if feature.kind == "numeric":
+        return Reading.FLOAT if is_float else Reading.WHOLE
+    return Reading.ORDER if feature.kind == "ordinal" else Reading.ROUTES
