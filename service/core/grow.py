@@ -19,6 +19,7 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.coarse import can_bound
 from service.core.criteria import Floats
 from service.core.judge import narrow_bounds, read_values
+from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.scan import arrange
 from service.core.schema import Target
 from service.core.search import Splits, levels_of, search
@@ -35,13 +36,15 @@ class Growth:
     """What has been decided so far, in chunks of nodes in order of creation; `assemble.build_tree` reads it.
 
     ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason; ``splits`` the splits taken, with
-    the ids of their nodes and first children. ``leaf: (row,)`` is the node that each row has reached.
+    the ids of their nodes and first children. ``leaf: (row,)`` is the node that each row has reached. Nodes that have
+    become too small for bins are ``waiting``.
     """
 
     leaf: Ints
     nodes: list[dict[str, Any]] = field(default_factory=list)
     splits: list[tuple[Ints, Ints, Splits]] = field(default_factory=list)
     size: int = 0
+    waiting: list[Open] = field(default_factory=list)
 
     def add_nodes(self, chunk: dict[str, Any]) -> Ints:
         """Append nodes; returns their ids."""
@@ -76,36 +79,19 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     if learner.parameters.max_leaf_nodes is not None:
         _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
         return growth
-    waiting: list[Open] = []
-    _grow_levels(growth, learner, target, root, waiting, progress)
-    for front in _merge_waiting(learner, target, waiting):
-        _grow_levels(growth, learner, target, front, waiting, progress)
+    _grow_levels(growth, learner, target, root, progress)
+    for front in _merge_waiting(learner, target, growth.waiting):
+        _grow_levels(growth, learner, target, front, progress)
     return growth
 
 
 def _grow_levels(
-    growth: Growth, learner: Learner, target: Target, front: Open | None, waiting: list[Open], progress: Progress | None
+    growth: Growth, learner: Learner, target: Target, front: Open | None, progress: Progress | None
 ) -> None:
-    """Split level by level; nodes that have become too small for bins are put to the ``waiting``."""
     while front is not None:
         front = _expand(growth, learner, target, front, search(learner, front.batch))
-        if front is not None and front.batch.binned is not None:
-            front = _set_small_aside(front, waiting, learner.sizes.scan)
         if progress is not None and front is not None:
             progress(int(front.depth[0]), len(front.batch.entries.row))
-
-
-def _set_small_aside(front: Open, waiting: list[Open], least: int) -> Open | None:
-    """The nodes of ``least`` rows and more; the others are put to the ``waiting``, without their bins."""
-    small = front.batch.rows < least
-    if not small.any():
-        return front
-    of_entry = small[front.batch.entries.node]
-    aside = replace(front.batch, binned=None).take(of_entry, small)
-    waiting.append(Open(aside, front.ids[small], front.depth[small]))
-    if small.all():
-        return None
-    return Open(front.batch.take(~of_entry, ~small), front.ids[~small], front.depth[~small])
 
 
 def _merge_waiting(learner: Learner, target: Target, waiting: list[Open]) -> Iterator[Open]:
@@ -223,12 +209,17 @@ def _open_children(
     ids = _record(growth, learner, batch, front.ids[parent], branch, depth, occupied)
     growth.leaf[entries.row] = ids[occupied][entries.node]
     keep = _keep_open(growth, learner, batch, ids[occupied], depth[occupied])
+    ids, depth = ids[occupied], depth[occupied]
+    if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
+        small = keep & (batch.rows < learner.sizes.scan)
+        if small.any():
+            growth.waiting.append(Open(batch.take(small[entries.node], small), ids[small], depth[small]))
+        keep &= ~small
     if not keep.any():
         return None
     if not keep.all():
         batch = batch.take(keep[entries.node], keep)
-    batch = _pass_on(front.batch, batch, target.rows)
-    return Open(batch, ids[occupied][keep], depth[occupied][keep])
+    return Open(_pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
 
 
 def _pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
@@ -287,7 +278,9 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
     """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
     branch = np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
-    for f, mine in _split_by_feature(entries, splits.feature):
+
+    def route(task: tuple[int, Ints]) -> None:
+        f, mine = task
         node = entries.node[mine]
         coded, row = learner.features[f], entries.row[mine]
         if learner.is_ordered(f):
@@ -300,6 +293,8 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
             missing, present = coded.is_missing(row), splits.form[node] == Form.MISSING
             went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
         branch[mine] = went
+
+    run_parallel(route, list(_split_by_feature(entries, splits.feature)), worth=len(branch) > PARALLEL_CELLS)
     return branch
 
 
