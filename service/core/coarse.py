@@ -76,8 +76,7 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
 
     def list_line(line: int) -> list[Candidates]:
         one = counted[line]
-        first, _ = starts[binned.bins[line] + 1]
-        cuts = _find_cuts(learner, batch, binned, line, one, first + binned.code[line], floor)
+        cuts = _find_cuts(learner, batch, binned, line, one, floor)
         if not one.lacking.rows.any():
             return [build_cuts(batch.nodes(), cuts)]
         lacking = _shift_segments(one.lacking, line, len(lines))
@@ -145,10 +144,8 @@ class Crowd:
         return self.take(order[argsort_keys(self.cell[order], int(self.cell.max(initial=0)) + 1)])
 
 
-def _find_cuts(
-    learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, cell: Codes, floor: Floats
-) -> Cuts:
-    """The cuts of one feature that score no less than ``floor: (node,)``; ``cell: (entry,)``."""
+def _find_cuts(learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, floor: Floats) -> Cuts:
+    """The cuts of one feature that score no less than ``floor: (node,)``."""
     numbers = learner.features[int(binned.feature[line])].numbers
     edge, alive = np.flatnonzero(one.score >= floor[:, None]), one.bound >= floor[:, None]
     beside = _find_neighbours(one.grid, edge)
@@ -158,8 +155,8 @@ def _find_cuts(
     wanted[np.divmod(beside.ravel(), bins)] = True
     if not wanted.any():
         return _join_cuts(line * len(floor), [_read_edges(one.grid, edge, beside, Crowd(edge, edge, edge, edge))])
-    entry = np.flatnonzero(wanted.ravel()[cell])
-    node, bin_ = np.divmod(cell[entry].astype(np.int64), bins + 1)
+    entry = _find_entries(batch, binned.code[line], wanted)
+    node, bin_ = batch.entries.node[entry], binned.code[line][entry].astype(np.int64)
     row = batch.entries.row[entry]
     crowd = Crowd(entry, row, node * bins + bin_, numbers[row])
     parts = [_read_edges(one.grid, edge, beside, crowd)]
@@ -169,6 +166,16 @@ def _find_cuts(
     elif len(crowd.row):
         parts.append(_sort_cells(learner, batch, one.grid, one.lacking, crowd, floor))
     return _join_cuts(line * len(floor), parts)
+
+
+def _find_entries(batch: Batch, code: NDArray[np.uint8], wanted: NDArray[np.bool_]) -> Ints:
+    """The entries in the ``wanted: (node, bin)`` cells; nodes without any, most of them, are passed over."""
+    starts = batch.starts()
+    found = []
+    for node in np.flatnonzero(wanted.any(1)).tolist():
+        begin, end = int(starts[node]), int(starts[node] + batch.rows[node])
+        found.append(np.flatnonzero(wanted[node][code[begin:end]]) + begin)
+    return np.concatenate(found)
 
 
 def _find_neighbours(grid: Grid, edge: Ints) -> Ints:
