@@ -1,0 +1,90 @@
+"""Tables and trees for comparing the ways of searching: bins, sorted rows, one node at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from service.core.encoding import encode
+from service.core.grow import lay_out
+from service.core.learn import Learnt, build_learner, learn
+from service.core.parameters import Parameters, resolve
+from service.core.schema import Column, Label, Target
+from service.core.statistics import Entries
+from service.core.weigh import Batch, Learner, Sizes, make_batch
+
+SORTED = Sizes(coarse=10**9)
+"""Bins are never used: every cut of every node is scored."""
+
+
+def grow_by(
+    sizes: Sizes, columns: Sequence[Column], target: Target, parameters: Mapping[str, Any], algorithm: str = "cart"
+) -> Learnt:
+    """The tree grown with ``sizes``; the last of two classes is the positive one."""
+    return learn(columns, target, resolved(target, parameters, algorithm), name_positive(target), sizes=sizes)
+
+
+def resolved(target: Target, parameters: Mapping[str, Any], algorithm: str = "cart") -> Parameters:
+    """The parameters of a run on ``target``."""
+    return resolve(algorithm, parameters, "classification" if target.is_classification else "regression")
+
+
+def assert_same_growth(left: Learnt, right: Learnt, case: object = None) -> None:
+    """Every array of both trees is the same to the last bit, and so is the leaf of every row."""
+    plain, other = left.tree.as_arrays(), right.tree.as_arrays()
+    for name in ("feature", "rows", "threshold", *plain):
+        one, two = plain[name], other[name]
+        if isinstance(one, np.ndarray):
+            assert np.array_equal(one, two, equal_nan=one.dtype.kind == "f"), (case, name, one, two)
+        else:
+            assert one == two, (case, name)
+    assert left.leaf.tolist() == right.leaf.tolist(), case
+
+
+def make_root(
+    columns: Sequence[Column], target: Target, parameters: Mapping[str, Any], sizes: Sizes, node: Sequence[int] = ()
+) -> tuple[Learner, Batch]:
+    """The learner and all rows as one batch, binned or in order as ``sizes`` say; in several nodes if ``node`` says."""
+    learner, _ = build_learner(encode(columns), target, resolved(target, parameters), name_positive(target))
+    learner = replace(learner, sizes=sizes)
+    of_row = np.array(node, np.int64) if len(node) else np.zeros(target.rows, np.int64)
+    row = np.argsort(of_row, kind="stable")
+    weight = None if target.weight is None else target.weight[row]
+    entries = Entries(row, of_row[row], int(of_row.max()) + 1, weight)
+    batch = lay_out(learner, make_batch(target, entries))
+    # growth bins the root, whose rows stand in their own order
+    return learner, batch if batch.binned is None else replace(batch, binned=batch.binned.reorder(row))
+
+
+def name_positive(target: Target) -> Label | None:
+    """The last of two classes."""
+    return target.classes[1] if len(target.classes) == 2 else None
+
+
+def random_columns(source: np.random.Generator, rows: int, *, gaps: bool) -> list[Column]:
+    """Distinct values, few whole ones, a heavy tail, the first turned round, a constant; perhaps with gaps."""
+    cells = source.normal(size=(5, rows))
+    cells[1] = source.integers(0, 6, rows)
+    cells[2] = np.exp(4 * cells[2])
+    cells[3] = -cells[0]
+    cells[4] = 3.0
+    if gaps:
+        cells[source.random(cells.shape) < 0.1] = np.nan
+    return [Column(f"x{i}", "numeric", line.copy()) for i, line in enumerate(cells)]
+
+
+def random_target(
+    source: np.random.Generator, columns: Sequence[Column], classes: int, weight: str, *, offset: float = 0.0
+) -> Target:
+    """What depends loosely on the columns: numbers, or one of so many ``classes``; ``weight``: none, whole or real."""
+    rows = len(columns[0].values)
+    signal = np.nan_to_num(columns[0].values) + np.nan_to_num(columns[1].values) / 4 + source.normal(size=rows) / 2
+    heavy = {"none": None, "whole": source.integers(1, 5, rows) * 1.0, "real": source.uniform(0.1, 1, rows)}[weight]
+    if not classes:
+        return Target("y", values=signal + offset, weight=heavy)
+    codes = np.clip(np.round(signal * 2).astype(int), -classes, classes) % classes
+    found, codes = np.unique(codes, return_inverse=True)
+    return Target("y", tuple(found.tolist()), codes.astype(np.int32), weight=heavy)

@@ -1,0 +1,159 @@
+"""Rows kept in value order give the cuts that counting codes gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.candidates import Block, Candidates, Form
+from service.core.encoding import encode
+from service.core.scan import LACKING, STRETCH, arrange
+from service.core.schema import Column, Target
+from service.core.weigh import Batch, Learner, weigh_block, weigh_lines
+from tests.core.growing import SORTED, make_root, random_columns, random_target
+from tests.core.making import classes, labels, numbers, values
+
+CELL = st.none() | st.sampled_from([-0.0, 0.0, 1.5, 2.0, float("inf"), float("-inf")])
+WHOLE = st.none() | st.integers(0, 5) | st.sampled_from([2**60, 2**60 + 1, -(2**63), 2**63 - 1])
+ROWS = st.lists(st.tuples(CELL, WHOLE, st.sampled_from("abc"), st.integers(0, 2)), min_size=3, max_size=30)
+
+
+def make_columns(rows: list[tuple[Any, ...]]) -> list[Column]:
+    """A column of floats, one of whole numbers and an ordinal one."""
+    return [
+        numbers("real", [None if row[0] is None else float(row[0]) for row in rows]),
+        numbers("whole", [row[1] for row in rows]),
+        labels("size", [None if row[1] is None else "SML"[row[1] % 3] for row in rows], ["S", "M", "L"], "ordinal"),
+    ]
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_rows_stand_in_value_order(rows: list[tuple[Any, ...]]) -> None:
+    """A line holds the rows by value, equal values with equal codes, what is missing last."""
+    features = encode(make_columns(rows))
+    some = np.arange(0, len(rows), 2)
+    ordered = arrange(features, np.arange(3), some)
+    for line, feature in enumerate(features):
+        assert sorted(ordered.row[line].tolist()) == some.tolist()
+        missing = feature.is_missing(ordered.row[line].astype(np.int64))
+        assert (missing == (ordered.code[line] == LACKING)).all()
+        assert (np.diff(missing.astype(int)) >= 0).all()
+        keys = (feature.numbers if feature.feature.kind == "numeric" else feature.codes)[ordered.row[line][~missing]]
+        code = ordered.code[line][~missing]
+        assert (keys[1:] >= keys[:-1]).all()
+        assert ((code[1:] > code[:-1]) == (keys[1:] > keys[:-1])).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 400), st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans())
+def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bool) -> None:
+    """Regrouped rows are those of the children, one after the other, each in the order that it had."""
+    source = np.random.default_rng(seed)
+    features = encode(
+        [Column("x", "numeric", source.integers(0, 50, rows)), Column("z", "numeric", source.random(rows))]
+    )
+    parent = np.sort(source.integers(0, parents, rows))
+    parent = np.unique(parent, return_inverse=True)[1]
+    start = np.flatnonzero(np.diff(parent, prepend=-1))
+    whole = arrange(features, np.arange(2), np.arange(rows))
+    above = whole.regroup(parent.astype(np.int32), rows, np.zeros(1, np.int64))
+    child = 2 * parent + source.integers(0, 2, rows)
+    child[source.random(rows) < (0.8 if most_go else 0.1)] = -1
+    kept = int((child >= 0).sum())
+    below = above.regroup(child.astype(np.int32), kept, start)
+    for line in range(2):
+        order = whole.row[line]
+        expected = order[np.argsort(child[order], kind="stable")][rows - kept :]
+        assert below.row[line].tolist() == expected.tolist()
+        code = np.empty(rows, np.int64)
+        code[whole.row[line]] = whole.code[line]
+        assert below.code[line].tolist() == code[expected].tolist()
+
+
+def test_a_split_of_many_rows_keeps_the_order() -> None:
+    """Several stretches, and more children than 16 bits hold, are regrouped alike."""
+    rows = 3 * STRETCH
+    source = np.random.default_rng(0)
+    features = encode([Column("x", "numeric", source.random(rows))])
+    whole = arrange(features, np.arange(1), np.arange(rows))
+    for children in (20, 70_000):
+        parent = np.sort(source.integers(0, children // 2, rows))
+        parent = np.unique(parent, return_inverse=True)[1]
+        above = whole.regroup(parent.astype(np.int32), rows, np.zeros(1, np.int64))
+        child = 2 * parent + source.integers(0, 2, rows)
+        below = above.regroup(child.astype(np.int32), rows, np.flatnonzero(np.diff(parent, prepend=-1)))
+        order = whole.row[0]
+        assert (below.row[0] == order[np.argsort(child[order], kind="stable")]).all()
+
+
+Row = tuple[Any, ...]
+
+
+def list_candidates(batch: Batch, learner: Learner, found: tuple[Block, list[Candidates]]) -> list[Row]:
+    """(node, feature, position order, form, value below, value above, where missing goes, rows, scored statistics)."""
+    block, tables = found
+    listed = []
+    for table in tables:
+        for i in np.lexsort((table.position, block.feature[table.segment], block.node[table.segment])).tolist():
+            feature = learner.features[int(block.feature[table.segment[i]])]
+            keys = feature.numbers if feature.feature.kind == "numeric" else feature.codes
+            cut = table.form == Form.THRESHOLD
+            beside = (keys[table.lower[i]] + 0, keys[table.upper[i]] + 0) if cut else ()
+            node = int(block.node[table.segment[i]])
+            scored = table.branches[: batch.tally.classes or 2, :, i].tolist()
+            listed.append(
+                (node, int(block.feature[table.segment[i]]), table.form, beside, int(table.missing_to[i]),
+                 table.rows[:, i].tolist(), scored)
+            )  # fmt: skip
+    return listed
+
+
+@pytest.mark.parametrize("kind", ["classes", "weighted classes", "numbers"])
+@settings(deadline=None, max_examples=60)
+@given(ROWS)
+def test_lines_give_the_cuts_of_counts(kind: str, rows: list[tuple[Any, ...]]) -> None:
+    """Cuts read off ordered rows are those of counted codes: the same, in the same order, with the same branches."""
+    marks = [row[2] for row in rows]
+    weight = [0.3 + 0.1 * (i % 7) for i in range(len(rows))]
+    targets: dict[str, Target] = {
+        "classes": classes(marks),
+        "weighted classes": classes(marks, weight),
+        "numbers": values(["abc".index(mark) + 0.1 for mark in marks], weight),
+    }
+    node = np.unique([row[3] for row in rows], return_inverse=True)[1]
+    limit = {"min_samples_leaf": 2}  # else cuts that cannot win are left out
+    learner, batch = make_root(make_columns(rows), targets[kind], limit, SORTED, node.tolist())
+    features = np.arange(3)
+    by_lines = list_candidates(batch, learner, weigh_lines(learner, batch, features))
+    by_counts = list_candidates(batch, learner, weigh_block(learner, batch, features))
+    assert by_lines == by_counts
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_what_is_left_out_cannot_win(criterion: str, count: int) -> None:
+    """Of the cuts amid single rows of one class, which are left out, none comes within the tolerance of the best."""
+    source = np.random.default_rng(count)
+    columns = random_columns(source, 500, gaps=False)
+    target = random_target(source, columns, count, "none")
+    node = source.integers(0, 5, 500).tolist()
+    learner, batch = make_root(columns, target, {"criterion": criterion}, SORTED, node)
+    block, (table, *_) = weigh_lines(learner, batch, np.arange(5))
+    whole, (full, *_) = weigh_block(learner, batch, np.arange(5))
+
+    def score(found: Candidates) -> np.ndarray[Any, Any]:
+        return learner.objective.score(found.branches, found.branches.sum(1))
+
+    assert len(table.segment) < len(full.segment)
+    best = np.full(5, -np.inf)
+    np.maximum.at(best, whole.node[full.segment], score(full))
+    kept = np.zeros(5, int)
+    np.add.at(kept, block.node[table.segment], score(table) >= (best - 1e-12)[block.node[table.segment]])
+    all_best = np.zeros(5, int)
+    np.add.at(all_best, whole.node[full.segment], score(full) >= (best - 1e-12)[whole.node[full.segment]])
+    assert kept.tolist() == all_best.tolist()
