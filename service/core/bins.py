@@ -23,7 +23,7 @@ BINS = 255
 GRID = 2**16 - 2
 """Cells of the uniform grid between the outermost edges."""
 SAMPLED = 20_000
-"""Edges are quantiles of about so many values, evenly spaced rows."""
+"""Edges are quantiles of so many values."""
 CROWDED = 4
 """A bin with so many times the rows that the fullest should have sends the column to the binary search."""
 
@@ -69,9 +69,7 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     """Write the bins of one feature; returns how many there are and their edges, None where each is one value."""
     numbers = coded.numbers
     missing = coded.is_missing() if coded.has_missing else None
-    sample = numbers[:: max(1, len(numbers) // SAMPLED)]
-    if missing is not None:
-        sample = sample[~missing[:: max(1, len(numbers) // SAMPLED)]]
+    sample = _draw_sample(numbers, missing)
     values = cast("Numbers", np.unique(sample))
     single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
     edges = _choose_edges(sample, values)
@@ -84,6 +82,14 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     if missing is not None:
         out[missing] = bins
     return bins, None if single else _widen(edges, numbers)
+
+
+def _draw_sample(numbers: Numbers, missing: NDArray[np.bool_] | None) -> Numbers:
+    """Some of the numbers, always the same ones; drawn, since evenly spaced rows may all be alike."""
+    rows = np.arange(len(numbers))
+    if len(numbers) > SAMPLED:
+        rows = np.random.default_rng(0).integers(0, len(numbers), SAMPLED)
+    return numbers[rows] if missing is None else numbers[rows[~missing[rows]]]
 
 
 def _count_fullest(out: NDArray[np.uint8], missing: NDArray[np.bool_] | None, bins: int) -> int:
@@ -125,8 +131,9 @@ def _fill_by_grid(numbers: Numbers, edges: Numbers, out: NDArray[np.uint8]) -> N
     """Bins by way of a uniform grid: monotone whatever rounding does, since each step is."""
     low, high = (float(edges[0]), float(edges[-1])) if len(edges) else (0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        scale = GRID / (high - low) if high > low else 0.0
-    if not np.isfinite(scale) or not np.isfinite(low):
+        # the last cell is for what lies above all edges
+        scale = (GRID - 1) / (high - low) if high > low else 0.0
+    if not (0 < scale < np.inf and np.isfinite(low)):
         out[:] = np.searchsorted(edges, numbers, side="left")
         return
 

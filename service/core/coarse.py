@@ -44,12 +44,13 @@ def can_bound(learner: Learner) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One feature's bins in every node, scored: ``score``, ``bound``: (node, bin)."""
+    """One feature's bins in every node, scored: ``score``, ``bound``: (node, bin), ``best: (node,)``."""
 
     grid: Grid
     lacking: Lacking
     score: Floats
     bound: Floats
+    best: Floats
 
 
 def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, list[Candidates]]:
@@ -70,7 +71,7 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
         return _count_line(learner, batch, width, (key, first, binned.code[line]), bool(binned.single[line]))
 
     counted = run_parallel(count, lines)
-    best = np.max([line.score.max(1) for line in counted], axis=0)
+    best = np.max([line.best for line in counted], axis=0)
     tolerance = learner.objective.tolerance(batch.stats)
     floor = np.maximum(best - tolerance, learner.objective.baseline(batch.stats) + tolerance / 2)
 
@@ -221,9 +222,9 @@ def _look_closer(
     )
     below = [(upto - own)[:, node, bin_] for upto, own in zip(one.grid.upto, one.grid.own, strict=True)]
     grid = lift_grid(grid, below, (one.grid.rows_upto - one.grid.rows)[node, bin_])
-    score, bound = score_grid(learner, batch, grid, one.lacking, bounded=True)
+    score, bound, best = score_grid(learner, batch, grid, one.lacking, bounded=True)
     floor = floor.copy()
-    np.maximum.at(floor, node, score.max(1) - learner.objective.tolerance(batch.stats)[node])
+    np.maximum.at(floor, node, best - learner.objective.tolerance(batch.stats)[node])
     edge = np.flatnonzero(score >= floor[node, None])
     found = [_read_edges(grid, edge, _find_neighbours(grid, edge), crowd)]
     crowd = crowd.take((bound >= floor[node, None]).ravel()[crowd.cell])

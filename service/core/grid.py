@@ -48,13 +48,18 @@ def lift_grid(grid: Grid, sums: list[Ints], rows: Ints) -> Grid:
     return Grid(grid.node, grid.own, upto, grid.rows, grid.rows_upto + rows[:, None], grid.squares)
 
 
-def score_grid(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, bounded: bool) -> tuple[Floats, Floats]:
+def score_grid(
+    learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, bounded: bool
+) -> tuple[Floats, Floats, Floats]:
     """(group, bin) the score of the edge after each bin, and the bound on what cuts inside it score; -inf for none.
+
+    Also (group,) the best score of an edge that is surely within the limits.
 
     Where values are missing, ``lacking`` by node, the better of having them on the left and on the right. The last
     edge of a group is none: it is the node's end, or an edge between groups.
     """
     score, bound = np.full(grid.rows.shape, -np.inf), np.full(grid.rows.shape, -np.inf)
+    best = np.full(len(grid.node), -np.inf)
     least = max(learner.parameters.min_samples_leaf, 1)
     find_bound = BOUNDS[learner.objective.criterion.name]
     spread = None if grid.squares is None else (batch.tally.reach[:, grid.node], grid.squares)
@@ -64,25 +69,27 @@ def score_grid(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, 
         left = grid.rows_upto + lacking.rows[grid.node, None] * joins
         right = batch.rows[grid.node, None] - left
         edge = (grid.rows > 0) & (grid.rows_upto < grid.rows_upto[:, -1:]) & (left >= least) & (right >= least)
-        edge &= _is_heavy(learner, upto) & _is_heavy(learner, node - upto)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        edge &= _is_heavy(learner, upto, -1) & _is_heavy(learner, node - upto, -1)
+        sure = _is_heavy(learner, upto, 1) & _is_heavy(learner, node - upto, 1)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             scored = learner.objective.score(np.stack([upto, node - upto], axis=1), node)
-            np.maximum(score, scored, out=score, where=edge)
+            np.fmax(score, scored, out=score, where=edge)  # undefined where a branch weighs nothing
+            np.fmax(best, np.fmax.reduce(np.where(edge & sure, scored, -np.inf), axis=1), out=best)
             if bounded:
                 low = _read_below(learner, batch, grid, lacking, joins, upto)
                 inside = (grid.rows > 1) & (left >= least) & (right + grid.rows >= least)
                 np.fmax(bound, find_bound(learner.objective, low, upto, node, spread), out=bound, where=inside)
-    return score, bound
+    return score, bound, best
 
 
-def _is_heavy(learner: Learner, stats: Floats) -> NDArray[np.bool_] | bool:
+def _is_heavy(learner: Learner, stats: Floats, sign: int) -> NDArray[np.bool_] | bool:
+    """Whether branches meet the weight limit: by -1 perhaps, by 1 surely; the judge decides what lies between."""
     least = learner.parameters.min_weight_leaf
     if least <= 0:
         return True
     if learner.objective.alteration is not None:
         stats = stats / learner.objective.alteration[:, None, None]
-    # what lies within rounding of the limit is left to the judge
-    return np.asarray(learner.objective.criterion.family.weigh(stats) >= least * (1 - 1e-9))
+    return np.asarray(learner.objective.criterion.family.weigh(stats) >= least * (1 + sign * 1e-9))
 
 
 def _read_stats(learner: Learner, batch: Batch, grid: Grid, sums: list[Ints], lacking: Lacking, joins: bool) -> Floats:

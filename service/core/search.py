@@ -234,12 +234,13 @@ def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
 
 def choose(learner: Learner, batch: Batch, nominees: Nominees) -> tuple[Ints, Floats]:
     """(node,) the feature whose nominee wins, -1 without any; and (node,) the best score across features."""
-    across = nominees.across
+    # of a feature's tied candidates the nominee is the first, not the best: its score is no measure for other features
+    across = nominees.within
     if learner.parameters.selection == "c45":
         useful = np.isfinite(nominees.within)
         count = np.maximum(useful.sum(1), 1)
         mean = np.where(useful, nominees.within, 0.0).sum(1) / count
-        across = np.where(nominees.within >= mean[:, None] - USEFUL_MARGIN, across, -np.inf)
+        across = np.where(nominees.within >= mean[:, None] - USEFUL_MARGIN, nominees.across, -np.inf)
     best = across.max(1)
     with np.errstate(invalid="ignore"):
         tied = across >= (best - learner.objective.tolerance(batch.stats))[:, None]
