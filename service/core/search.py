@@ -159,6 +159,8 @@ def search(learner: Learner, batch: Batch) -> Splits:
     """
     if not learner.features:
         return _no_splits(batch.entries.nodes)
+    if batch.binned is None and len(batch.entries.row) * len(learner.features) <= RUN_CELLS:
+        return _search_run(learner, batch)
     if batch.binned is not None:
         runs = list_runs(np.ones(batch.entries.nodes, np.int64), RUN_NODES)
     else:
