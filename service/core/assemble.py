@@ -14,7 +14,7 @@ from service.core.criteria import TOLERANCE, Floats
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
 from service.core.grow import Growth
 from service.core.schema import Target
-from service.core.search import levels_of
+from service.core.search import join_splits, levels_of
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.core.weigh import Learner
@@ -106,18 +106,21 @@ def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> d
         "score": np.full(nodes, np.nan),
     }
     rows = np.zeros((2, nodes), np.int64)
-    categories = [np.empty((3, 0), np.int64)]
-    for ids, first, splits in growth.splits:
+    category = np.empty((3, 0), np.int64)
+    if growth.splits:
+        ids, first, parts = zip(*growth.splits, strict=True)
+        begins = np.cumsum([0, *map(len, ids)]).tolist()
+        splits = join_splits(parts, list(pairwise(begins)))
         taken = np.flatnonzero(splits.feature >= 0)
-        at = rank[ids[taken]]
+        of_split = rank[np.concatenate(ids)]
+        at = of_split[taken]
         for name in ("feature", "form", "branches", "missing_to", "score"):
             out[name][at] = getattr(splits, name)[taken]
-        out["first_child"][at] = rank[first[taken]]
+        out["first_child"][at] = rank[np.concatenate(first)[taken]]
         rows[:, at] = splits.lower[taken], splits.upper[taken]
-        node, code, branch = splits.category
-        categories.append(np.stack([rank[ids[node]], code, branch]))
+        category = np.stack([of_split[splits.category[0]], *splits.category[1:]])
     out |= _write_thresholds(learner, out["feature"], out["form"], rows)
-    return out | _write_categories(learner, out["feature"], out["form"], np.concatenate(categories, axis=1))
+    return out | _write_categories(learner, out["feature"], out["form"], category)
 
 
 def _write_thresholds(learner: Learner, feature: Ints, form: Ints, rows: Ints) -> dict[str, NDArray[Any]]:

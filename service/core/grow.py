@@ -20,6 +20,7 @@ from service.core.coarse import can_bound
 from service.core.criteria import Floats
 from service.core.judge import narrow_bounds, read_values
 from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.parameters import Parameters
 from service.core.scan import arrange
 from service.core.schema import Target
 from service.core.search import Splits, levels_of, search
@@ -71,8 +72,9 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     used = None if learner.parameters.reuse_features else np.zeros((1, len(learner.features)), bool)
     bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
     batch = make_batch(target, entries, used, bounds)
-    ids = _record(growth, learner, batch, np.array([-1]), np.array([0]), np.array([0]))
-    keep = _keep_open(growth, learner, batch, ids, np.zeros(1, np.int64))
+    impurity = learner.objective.impurity(batch.stats)
+    ids = _record(growth, batch, impurity, np.array([-1]), np.array([0]), np.array([0]))
+    keep = _keep_open(growth, learner.parameters, batch, impurity, ids, np.zeros(1, np.int64))
     if not keep.any():
         return growth
     root = Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))
@@ -146,14 +148,15 @@ def can_scan(learner: Learner, feature: int) -> bool:
     return learner.is_ordered(feature) and not own_branch
 
 
-def _keep_open(growth: Growth, learner: Learner, batch: Batch, ids: Ints, depth: Ints) -> NDArray[np.bool_]:
+def _keep_open(
+    growth: Growth, parameters: Parameters, batch: Batch, impurity: Floats, ids: Ints, depth: Ints
+) -> NDArray[np.bool_]:
     """(node,) True for the nodes that may be split; what finished the others is recorded."""
-    parameters = learner.parameters
     reason = np.zeros(len(ids), np.int64)
     reason[batch.rows < parameters.min_samples_split] = LeafReason.MIN_SAMPLES_SPLIT
     if parameters.max_depth is not None:
         reason[depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
-    reason[learner.objective.impurity(batch.stats) <= 0] = LeafReason.PURE
+    reason[impurity <= 0] = LeafReason.PURE
     _set_reasons(growth, ids, reason)
     return np.asarray(reason == 0)
 
@@ -206,9 +209,10 @@ def _open_children(
         used = _use_up(learner, used[parent], splits.feature[parent])[occupied]
     batch = make_batch(target, entries, used)
     batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
-    ids = _record(growth, learner, batch, front.ids[parent], branch, depth, occupied)
+    impurity = learner.objective.impurity(batch.stats)
+    ids = _record(growth, batch, impurity, front.ids[parent], branch, depth, occupied)
     growth.leaf[entries.row] = ids[occupied][entries.node]
-    keep = _keep_open(growth, learner, batch, ids[occupied], depth[occupied])
+    keep = _keep_open(growth, learner.parameters, batch, impurity, ids[occupied], depth[occupied])
     ids, depth = ids[occupied], depth[occupied]
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         small = keep & (batch.rows < learner.sizes.scan)
@@ -255,17 +259,19 @@ def _narrow_bounds(
 
 
 def _record(
-    growth: Growth, learner: Learner, batch: Batch, parent: Ints, branch: Ints, depth: Ints,
+    growth: Growth, batch: Batch, impurity: Floats, parent: Ints, branch: Ints, depth: Ints,
     occupied: NDArray[np.bool_] | None = None,
 ) -> Ints:  # fmt: skip
     """Append the nodes; those not ``occupied`` get no rows and no statistics. Returns the ids of all."""
     count = len(parent)
     at = np.arange(count) if occupied is None else np.flatnonzero(occupied)
-    stats, rows, centre, impurity = (
-        np.zeros((len(batch.stats), count)), np.zeros(count, np.int64), np.zeros(count), np.zeros(count)
-    )  # fmt: skip
-    stats[:, at], rows[at], centre[at] = batch.stats, batch.rows, batch.tally.centre
-    impurity[at] = learner.objective.impurity(batch.stats)
+    if occupied is None or occupied.all():
+        stats, rows, centre = batch.stats, batch.rows, batch.tally.centre
+    else:
+        stats, rows = np.zeros((len(batch.stats), count)), np.zeros(count, np.int64)
+        centre, spread = np.zeros(count), np.zeros(count)
+        stats[:, at], rows[at], centre[at], spread[at] = batch.stats, batch.rows, batch.tally.centre, impurity
+        impurity = spread
     reason = np.full(count, int(LeafReason.EMPTY))
     reason[at] = LeafReason.SPLIT
     return growth.add_nodes(
@@ -315,6 +321,8 @@ def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, In
 
 def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
     """(node,) where each node's run begins in the (cell,) table of branches by code, NO_ROUTE where unseen."""
+    if not splits.category.size:
+        return np.zeros(len(splits.form), np.int64), np.full(1, NO_ROUTE)
     nominal = (splits.form == Form.SUBSET) | (splits.form == Form.MULTIWAY)
     size = np.where(nominal, levels_of(learner, splits.feature) + 1, 0)
     offset = np.cumsum(size) - size

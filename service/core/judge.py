@@ -29,9 +29,16 @@ class Reason(IntEnum):
     MIN_GAIN = 8
 
 
-def judge(learner: Learner, batch: Batch, block: Block, table: Candidates) -> tuple[NDArray[np.uint8], Floats]:
-    """(candidate,) the `Reason` against each candidate, and the score that selects within its feature."""
+def judge(
+    learner: Learner, batch: Batch, block: Block, table: Candidates, tolerance: Floats | None = None
+) -> tuple[NDArray[np.uint8], Floats]:
+    """(candidate,) the `Reason` against each candidate, and the score that selects within its feature.
+
+    ``tolerance: (node,)`` is that of the selection within a feature, where it is known already.
+    """
     parameters, objective = learner.parameters, learner.objective
+    if tolerance is None:
+        tolerance = objective.tolerance(batch.stats, parameters.selection)
     node = block.node[table.segment]
     branches = objective.alter(table.branches)
     within = objective.score_within(branches, objective.alter(batch.stats)[:, node], parameters.selection)
@@ -40,7 +47,7 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates) -> tu
         gain = within - objective.baseline(batch.stats)[node]
         if parameters.min_gain > 0:
             reason[gain < parameters.min_gain] = Reason.MIN_GAIN
-        reason[gain <= objective.tolerance(batch.stats, parameters.selection)[node]] = Reason.NO_IMPROVEMENT
+        reason[gain <= tolerance[node]] = Reason.NO_IMPROVEMENT
     if learner.directions is not None:
         reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
     reason[np.isnan(within)] = Reason.UNDEFINED

@@ -53,12 +53,13 @@ class Board:
     def __init__(self, learner: Learner, batch: Batch, block: Block, tables: Sequence[Candidates]) -> None:
         self.block, self.tables = block, tables
         self._learner = learner
-        selection = learner.parameters.selection
-        judged = [judge(learner, batch, block, table) for table in tables]
+        tolerance = learner.objective.tolerance(batch.stats, learner.parameters.selection)
+        judged = [judge(learner, batch, block, table, tolerance) for table in tables]
         self._score = _join([np.where(reason == 0, within, -np.inf) for reason, within in judged], np.float64)
         self._segment = _join([table.segment for table in tables], np.int64)
+        self._position = _join([table.position for table in tables], np.int64)
         self._size = np.array([0, *np.cumsum([len(table.segment) for table in tables])])
-        self._tolerance = learner.objective.tolerance(batch.stats, selection)[block.node]
+        self._tolerance = tolerance[block.node]
         self._best = np.full(len(block.node), -np.inf)
         np.maximum.at(self._best, self._segment, self._score)
         self._nominated: tuple[Nominees, Ints, Ints] | None = None
@@ -75,8 +76,8 @@ class Board:
         near = np.flatnonzero((self._score >= floor[self._segment]) & (self._score > -np.inf))
         of_table = np.searchsorted(self._size, near, side="right") - 1
         place = near - self._size[of_table]
-        across, tie, position = self._rate(of_table, place)
-        order = np.lexsort((position, -tie, self._segment[near]))
+        across, tie = self._rate(near, of_table, place)
+        order = np.lexsort((self._position[near], -tie, self._segment[near]))
         order = order[np.diff(self._segment[near][order], prepend=-1) != 0]
         winner = self._segment[near][order]
         nominees = Nominees(
@@ -93,10 +94,12 @@ class Board:
         reaches = self._best >= top - self._tolerance
         return bool((self._best[reaches] == top[reaches]).all())
 
-    def _rate(self, of_table: Ints, place: Ints) -> tuple[Floats, Floats, Ints]:
-        """(near,) each near-best candidate's score across features, its tie-breaking score, and its position."""
+    def _rate(self, near: Ints, of_table: Ints, place: Ints) -> tuple[Floats, Floats]:
+        """(near,) each near-best candidate's score across features, and its tie-breaking score."""
         objective = self._learner.objective
-        across, tie, position = np.zeros(len(place)), np.zeros(len(place)), np.zeros(len(place), np.int64)
+        if self._learner.parameters.selection == "criterion" and objective.criterion.tie_break is None:
+            return self._score[near], np.zeros(len(near))
+        across, tie = np.zeros(len(place)), np.zeros(len(place))
         for index, table in enumerate(self.tables):
             mine = of_table == index
             branches = objective.alter(table.branches[:, :, place[mine]])
@@ -104,8 +107,7 @@ class Board:
             across[mine] = objective.score(branches, node)
             broken = objective.break_ties(branches, node)
             tie[mine] = 0.0 if broken is None else broken
-            position[mine] = table.position[place[mine]]
-        return across, tie, position
+        return across, tie
 
 
 def _join(arrays: Sequence[NDArray[Any]], kind: type) -> NDArray[Any]:
