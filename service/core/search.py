@@ -260,7 +260,7 @@ def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: 
     ``chosen``: the feature that wins, ``best``: the score across features: (node,).
     """
     block = board.block
-    nominees, of_table, place = board.nominate(None if learner.parameters.selection == "c45" else best[block.node])
+    _, of_table, place = board.nominate(None if learner.parameters.selection == "c45" else best[block.node])
     of_table = np.where(chosen[block.node] == block.feature, of_table, -1)
     category = [np.empty((3, 0), np.int64)]
     for index, table in enumerate(board.tables):
@@ -268,7 +268,9 @@ def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: 
         if len(segment):
             node = block.node[segment]
             splits.feature[node] = block.feature[segment]
-            splits.score[node] = nominees.across[segment]
+            # scored on its own, so that no digit depends on what it was weighed beside
+            branches = learner.objective.alter(table.branches[:, :, place[segment]])
+            splits.score[node] = learner.objective.score(branches, branches.sum(1))
             category.append(_describe(learner, splits, table, block, node, place[segment]))
     return np.concatenate(category, axis=1)
 
