@@ -194,7 +194,7 @@ def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
 def _find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:
     """(node, feature) True where the path to the node has used a feature up."""
     used = np.zeros((len(nodes), len(learner.features)), bool)
-    spent = ~np.array([learner.is_ordered(f) for f in range(len(learner.features))])
+    spent = learner.find_spent()
     at = tree.parent[nodes]
     while (at >= 0).any():
         below = np.flatnonzero(at >= 0)

@@ -118,6 +118,10 @@ class Learner:
             coded.feature.kind == "ordinal" and self.parameters.nominal != "multiway"
         )
 
+    def find_spent(self) -> NDArray[np.bool_]:
+        """(feature,) True where one split uses a feature up, if features are not reused; cuts may come again."""
+        return ~np.array([self.is_ordered(f) for f in range(len(self.features))], bool)
+
 
 def make_batch(
     target: Target, entries: Entries, used: NDArray[np.bool_] | None = None, bounds: Floats | None = None

@@ -1,0 +1,67 @@
+"""Splits -> routes: the branch that each entry takes at its node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.candidates import NO_ROUTE, Form
+from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.search import Splits, levels_of
+from service.core.statistics import Entries, Ints
+from service.core.weigh import Learner
+
+
+def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
+    """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
+    branch = np.zeros(len(entries.row), np.int64)
+    offset, table = _lay_out_categories(learner, splits)
+
+    def route(task: tuple[int, Ints]) -> None:
+        f, mine = task
+        node = entries.node[mine]
+        coded, row = learner.features[f], entries.row[mine]
+        if learner.is_ordered(f):
+            keys = coded.numbers if coded.feature.kind == "numeric" else coded.codes
+            went: NDArray[Any] = keys[row] > keys[splits.lower][node]
+        else:
+            nominal = splits.form[node] != Form.MISSING
+            went = table[np.where(nominal, offset[node] + coded.codes[row], 0)]
+        if coded.has_missing:
+            missing, present = coded.is_missing(row), splits.form[node] == Form.MISSING
+            went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
+        branch[mine] = went
+
+    run_parallel(route, list(_split_by_feature(entries, splits.feature)), worth=len(branch) > PARALLEL_CELLS)
+    return branch
+
+
+def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each feature that some node is split on, ``feature: (node,)``, with the entries of its nodes."""
+    rows = np.bincount(entries.node, minlength=entries.nodes)
+    start = np.cumsum(rows) - rows
+    nodes = np.argsort(feature, kind="stable")
+    # entries of one node stand side by side: those of several nodes are a few runs
+    place = np.repeat(start[nodes] - (np.cumsum(rows[nodes]) - rows[nodes]), rows[nodes])
+    place += np.arange(len(place))
+    edge = np.cumsum(rows[nodes])
+    found, first = np.unique(feature[nodes], return_index=True)
+    for f, begin, end in zip(found.tolist(), first.tolist(), [*first[1:].tolist(), len(nodes)], strict=True):
+        if f >= 0:
+            yield f, place[edge[begin] - rows[nodes[begin]] : edge[end - 1]]
+
+
+def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
+    """(node,) where each node's run begins in the (cell,) table of branches by code, NO_ROUTE where unseen."""
+    if not splits.category.size:
+        return np.zeros(len(splits.form), np.int64), np.full(1, NO_ROUTE)
+    nominal = (splits.form == Form.SUBSET) | (splits.form == Form.MULTIWAY)
+    size = np.where(nominal, levels_of(learner, splits.feature) + 1, 0)
+    offset = np.cumsum(size) - size
+    table = np.full(max(int(size.sum()), 1), NO_ROUTE)
+    node, code, branch = splits.category
+    table[offset[node] + code] = branch
+    return offset, table
