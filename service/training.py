@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from service.core.criteria import CRITERIA
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.evaluate import measure_fit
+from service.core.folds import take_cells
 from service.core.learn import Learnt, learn
 from service.core.parameters import Parameters, Task, resolve
 from service.core.schema import Column, Label, Table, Target
@@ -63,8 +64,11 @@ def train(
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
     keep = _find_usable_rows(request, target_column, weight_column)
-    columns = [_take(column, keep) for column in columns]
-    target = _build_target(task, _take(target_column, keep), weight_column and _take(weight_column, keep), settings)
+    if not keep.all():
+        columns = [take_cells(column, keep) for column in columns]
+        target_column = take_cells(target_column, keep)
+        weight_column = weight_column and take_cells(weight_column, keep)
+    target = _build_target(task, target_column, weight_column, settings)
     capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
     if parameters.max_depth == 0:
         capped = parameters
@@ -182,12 +186,6 @@ def _check_weights(weight: Column) -> NDArray[np.float64]:
         message = f"the weight of row {row} is not a number of 0 or more"
         raise InvalidData(Fault(pointer("data", "columns", weight.name, row), message))
     return values
-
-
-def _take(column: Column, keep: NDArray[np.bool_]) -> Column:
-    if keep.all():
-        return column
-    return replace(column, values=column.values[keep], missing=None if column.missing is None else column.missing[keep])
 
 
 def _build_target(task: Task, column: Column, weight: Column | None, settings: Settings) -> Target:
