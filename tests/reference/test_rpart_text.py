@@ -1,0 +1,87 @@
+"""What rpart 4.1.19 prints on R 4.2.2, printed from the answers of the HTTP API alone: text against text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.oracle.contract import Service, read_columns
+from tests.reference.rpart_files import Output, read_output
+from tests.reference.rpart_fit import Fit, read_fit
+from tests.reference.rpart_printing import print_nodes, print_tree
+
+FREE = {"min_samples_split": 2, "min_samples_leaf": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fit: the file that has it, its data and target, what differs from rpart's settings, and R's `digits`."""
+
+    file: str
+    data: str
+    target: str
+    variant: str | None = None
+    place: int = 0
+    parameters: dict[str, Any] = field(default_factory=dict)
+    compete: int = 4
+    digits: int = 7
+    tree_digits: int = 7
+
+    def __str__(self) -> str:
+        return f"{self.file}-{self.variant or self.place}"
+
+    def train(self, service: Service) -> Fit:
+        """The model of this case, read through the API."""
+        limits = {"min_samples_split": 20, "min_samples_leaf": 7}
+        body = {"data": {"columns": read_columns(f"{self.data}.csv")}, "target": self.target}
+        return read_fit(service, service.record(body | {"parameters": limits | self.parameters}), self.compete)
+
+    def expected(self) -> Output:
+        """What R printed."""
+        return read_output(self.file, self.variant, self.place)
+
+
+CASES = [
+    Case("kyphosis", "rpart_kyphosis", "Kyphosis", "gini"),
+    Case("kyphosis", "rpart_kyphosis", "Kyphosis", "full", parameters=FREE, compete=10),
+    Case("iris", "rpart_iris", "Species", "full", parameters=FREE, compete=10),
+    Case("larose8", "larose8", "risk", parameters=FREE, compete=9),
+    Case("playtennis", "playtennis", "Play", parameters=FREE, compete=9),
+]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.variant], ids=str)
+def test_tree(service: Service, case: Case) -> None:
+    """The text of `print(fit)` is ours, to the last digit and blank."""
+    assert print_tree(case.train(service), case.tree_digits) == case.expected().tree
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_summary(service: Service, case: Case) -> None:
+    """The text of `summary(fit)` is ours from the first node on: classes, counts, shares, and the primary splits."""
+    expected = drop_surrogates(case.expected().summary)
+    assert len(expected) > 40
+    assert print_nodes(case.train(service), case.digits) == expected
+
+
+def drop_surrogates(summary: Sequence[str]) -> list[str]:
+    """The nodes of a summary without their surrogates and complexity."""
+    nodes = summary[next(at for at, line in enumerate(summary) if line.startswith("Node number")) :]
+    kept = [line.split(",    complexity param=")[0] for line in nodes]
+    return [line for line in kept if ", adj=" not in line and line != "  Surrogate splits:"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_splits(service: Service, case: Case) -> None:
+    """The primary rows of `fit$splits` are ours, in order, the improvement to twelve digits."""
+    expected = [row for row in case.expected().splits if row.count]
+    ours = [split for node in case.train(service).nodes.values() for split in node.primary]
+    assert len(ours) == len(expected) >= 6
+    for split, row in zip(ours, expected, strict=True):
+        assert (split.feature, split.count, split.ncat, split.sides) == (row.feature, row.count, row.ncat, row.sides)
+        assert split.improve == pytest.approx(row.improve, rel=1e-12, abs=1e-12)
+        assert row.sides or math.isclose(split.index, row.index, rel_tol=1e-14)
