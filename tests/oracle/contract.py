@@ -7,7 +7,7 @@ and what is drawn are compared with one another and not with the code that made 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,18 +73,24 @@ class Service:
         return {**body.get("scores", body)}
 
 
-def read_columns(name: str, convert: Callable[[str], Any] = str) -> dict[str, list[Any]]:
-    """The columns of a CSV file among the tests' data; numbers where all of a column's cells are numbers."""
+def read_columns(name: str | Path, text: Collection[str] = ()) -> dict[str, list[Any]]:
+    """The columns of a CSV file among the tests' data, None where a cell is empty.
+
+    Numbers where all cells of a column are numbers, unless it is named as ``text``.
+    """
     with (DATA / name).open(newline="") as file:
         header, *rows = csv.reader(file)
     columns = {column: [row[place] for row in rows] for place, column in enumerate(header)}
-    return {column: numbers(cells) or [convert(cell) for cell in cells] for column, cells in columns.items()}
+    return {
+        column: (column not in text and numbers(cells)) or [cell or None for cell in cells]
+        for column, cells in columns.items()
+    }
 
 
-def numbers(cells: Sequence[str]) -> list[float]:
-    """The cells as numbers; empty when one of them is not."""
+def numbers(cells: Sequence[str]) -> list[float | None]:
+    """The cells as numbers; empty when one of them is neither a number nor empty."""
     try:
-        return [float(cell) for cell in cells]
+        return [float(cell) if cell else None for cell in cells]
     except ValueError:
         return []
 

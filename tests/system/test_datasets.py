@@ -1,0 +1,210 @@
+"""Public data sets through a server that really runs: trained, audited and asked, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.datasets import DATASETS, Dataset
+from tests.oracle.contract import OTHERWISE, feature_of, read_columns, way
+from tests.running import RunningServer
+
+pytestmark = pytest.mark.system
+
+LIMITS = {"min_samples_leaf": 5, "max_depth": 6}
+NAMES = list(DATASETS)
+Train = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """One server for all data sets."""
+    directory = tmp_path_factory.mktemp("datasets")
+    server = RunningServer(directory / "models", directory / "log")
+    yield server
+    server.kill()
+
+
+@pytest.fixture(scope="module")
+def train(server: RunningServer) -> Train:
+    """Trains on a data set, once for each way of treating what is missing; the record."""
+    trained: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def ask(name: str, missing: str = "direction") -> dict[str, Any]:
+        if (name, missing) not in trained:
+            data = DATASETS[name]
+            body = {"data": {"columns": data.columns}, "target": data.target, "name": name}
+            answer = server.client.post("/train", body | {"parameters": LIMITS | {"missing": missing}})
+            assert answer.status == 201, answer.body
+            trained[name, missing] = answer.body
+        return trained[name, missing]
+
+    return ask
+
+
+def read_tree(server: RunningServer, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The nodes."""
+    return list(server.client.get(record["links"]["tree"]).body["nodes"])
+
+
+def list_splits(server: RunningServer, record: Mapping[str, Any], **query: object) -> dict[str, Any]:
+    """All pages of a listing: splits, nodes, and the first page's total."""
+    url: str | None = f"{record['links']['splits']}?{urlencode(query | {'limit': 1000})}"
+    splits, nodes, total = [], {}, None
+    while url:
+        answer = server.client.get(url)
+        assert answer.status == 200, answer.body
+        splits += answer.body["splits"]
+        nodes |= {node["node"]: node for node in answer.body["nodes"]}
+        total, url = answer.body["total"], answer.body["next"]
+    return {"splits": splits, "nodes": nodes, "total": total}
+
+
+def predict(server: RunningServer, record: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """The answers to the training rows."""
+    features = {name: cells for name, cells in data.columns.items() if name != data.target}
+    answer = server.client.post(record["links"]["predict"], {"data": {"columns": features}})
+    assert answer.status == 200, answer.body
+    return dict(answer.body)
+
+
+def summarize(targets: Sequence[Any], classes: Sequence[str] | None) -> list[float]:
+    """Class counts in the order of the classes; the mean of numbers."""
+    if classes is None:
+        return [sum(targets) / len(targets)]
+    counts = Counter(targets)
+    return [counts[name] for name in classes]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_record(train: Train, name: str) -> None:
+    """The record counts the rows that have a target, knows the kind of every column and warns only of what is so."""
+    record, data = train(name), DATASETS[name]
+    assert record["training"]["rows"] == len(data.targets)
+    kinds = {feature["name"]: feature["kind"] for feature in record["schema"]["features"]}
+    named = {column for column, cells in data.columns.items() if any(isinstance(cell, str) for cell in cells)}
+    assert {column for column, kind in kinds.items() if kind == "nominal"} == named - {data.target}
+    assert record["task"] == ("regression" if isinstance(data.targets[0], float) else "classification")
+    assert record["tree"]["leaves"] > 5
+    assert record["warnings"] == []
+
+
+@pytest.mark.parametrize("missing", ["direction", "branch"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_reaches_the_leaf_that_the_tree_describes(
+    server: RunningServer,
+    train: Train,
+    name: str,
+    missing: str,
+) -> None:
+    """Each row, followed through the nodes' descriptions, ends where the service says; leaves hold what reached them."""
+    record, data = train(name, missing), DATASETS[name]
+    nodes, answer = read_tree(server, record), predict(server, record, data)
+    assert [follow(nodes, row) for row in data.rows] == answer["leaves"]
+    assert answer["warnings"] == []
+    classes = record["schema"]["target"].get("classes")
+    for node in nodes:
+        if node["leaf"]:
+            targets = [
+                target for target, leaf in zip(data.targets, answer["leaves"], strict=True) if leaf == node["node"]
+            ]
+            assert node["n"] == len(targets) >= LIMITS["min_samples_leaf"]
+            assert (node["counts"] if classes else [node["mean"]]) == pytest.approx(
+                summarize(targets, classes), rel=1e-12
+            )
+    assert answer["predictions"] == [nodes[leaf]["prediction"] for leaf in answer["leaves"]]
+
+
+def follow(nodes: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int:
+    """The node where a row stops."""
+    node = nodes[0]
+    while not node["leaf"]:
+        branch = way(node["split"], row[feature_of(node)])
+        if branch == OTHERWISE:
+            break
+        node = nodes[node["children"][branch]]
+    return int(node["node"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chosen_splits(server: RunningServer, train: Train, name: str) -> None:
+    """Each inner node's chosen split is its first, hands every row on, and its branches are the tree's children."""
+    record = train(name)
+    nodes = read_tree(server, record)
+    listing = list_splits(server, record, chosen="true")
+    assert [split["node"] for split in listing["splits"]] == [node["node"] for node in nodes if not node["leaf"]]
+    for split in listing["splits"]:
+        node = nodes[split["node"]]
+        assert split["rank"] == 1
+        assert split["feature"] == node["feature"]
+        assert split["score"] == node["score"] > 0
+        routed = [branch["routed"] for branch in split["branches"]]
+        kept = ("n", "counts") if "counts" in node else ("n",)
+        children = [nodes[child] for child in node["children"]]
+        assert [[branch[key] for key in kept] for branch in routed] == [
+            [child[key] for key in kept] for child in children
+        ]
+        assert sum(branch["n"] for branch in routed) == node["n"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_candidate_of_the_root(server: RunningServer, train: Train, name: str) -> None:
+    """Each candidate's branches hold the node's rows, its gain is theirs, no admissible one beats the first."""
+    record, data = train(name), DATASETS[name]
+    listing = list_splits(server, record, node=0)
+    splits, root = listing["splits"], listing["nodes"][0]
+    assert len(splits) == listing["total"]
+    assert {split["feature"] for split in splits} == data.columns.keys() - {data.target}
+    admissible = [split for split in splits if split["admissible"]]
+    assert admissible[0]["chosen"]
+    assert admissible[0]["score"] >= max(split["score"] for split in admissible) - 1e-12 * root["impurity"]
+    assert [split["rank"] for split in admissible] == list(range(1, len(admissible) + 1))
+    for split in splits:
+        branches = [branch["routed"] for branch in split["branches"]]
+        assert sum(branch["n"] for branch in branches) == root["n"]
+        if "counts" in root:
+            assert [sum(counts) for counts in zip(*(branch["counts"] for branch in branches), strict=True)] == root[
+                "counts"
+            ]
+        small = min(branch["n"] for branch in branches) < LIMITS["min_samples_leaf"]
+        assert (split["reason"] == "min_samples_leaf") == (small and split["split"]["type"] != "constant")
+        within = sum(branch["known"]["impurity"] * branch["known"]["weight"] for branch in split["branches"])
+        assert split["score"] == pytest.approx(
+            root["impurity"] - within / root["weight"], rel=1e-9, abs=1e-9 * root["impurity"]
+        )
+
+
+def test_missing_values_are_weighed_on_either_side(server: RunningServer, train: Train) -> None:
+    """Titanic: each cut of age is listed with the 263 unknown ages on the left, on the right, and once apart from them."""
+    splits = list_splits(server, train("titanic"), node=0, feature="age")["splits"]
+    thresholds = [split["split"]["threshold"] for split in splits if split["split"]["type"] == "threshold"]
+    ages = sorted({age for age in DATASETS["titanic"].columns["age"] if age is not None})
+    assert set(Counter(thresholds).values()) == {2}
+    assert len(set(thresholds)) == len(ages) - 1
+    (apart,) = [split for split in splits if split["split"]["type"] == "missing"]
+    assert [branch["routed"]["n"] for branch in apart["branches"]] == [263, 1046]
+
+
+def test_categories_that_training_did_not_see(server: RunningServer, train: Train) -> None:
+    """Boston: a row from a 93rd town gets an answer, and the answer says that the town is new."""
+    record, data = train("boston"), DATASETS["boston"]
+    row = data.rows[0] | {"town": "Atlantis"}
+    answer = server.client.post(record["links"]["predict"], {"data": {"records": [row]}}).body
+    assert len(answer["predictions"]) == 1
+    assert any("Atlantis" in warning for warning in answer["warnings"])
+
+
+def test_rows_without_a_target(server: RunningServer) -> None:
+    """Air quality: 37 days without ozone are refused, the first of them named; or dropped, where the request says so."""
+    columns = read_columns("airquality.csv")
+    body = {"data": {"columns": columns}, "target": "Ozone"}
+    refused = server.client.post("/train", body)
+    assert refused.status == 422
+    assert refused.body["errors"][0]["place"] == f"/data/columns/Ozone/{columns['Ozone'].index(None)}"
+    dropped = server.client.post("/train", body | {"missing_target": "drop"})
+    assert dropped.status == 201
+    assert dropped.body["training"]["rows"] == 153 - 37
