@@ -101,7 +101,7 @@ def test_every_row_reaches_the_leaf_that_the_tree_describes(
     name: str,
     missing: str,
 ) -> None:
-    """Each row, followed through the nodes' descriptions, ends where the service says; leaves hold what reached them."""
+    """Each row, followed through the nodes' descriptions, ends where the service says, as do those of its leaf."""
     record, data = train(name, missing), DATASETS[name]
     nodes, answer = read_tree(server, record), predict(server, record, data)
     assert [follow(nodes, row) for row in data.rows] == answer["leaves"]
@@ -179,7 +179,7 @@ def test_every_candidate_of_the_root(server: RunningServer, train: Train, name: 
 
 
 def test_missing_values_are_weighed_on_either_side(server: RunningServer, train: Train) -> None:
-    """Titanic: each cut of age is listed with the 263 unknown ages on the left, on the right, and once apart from them."""
+    """Titanic: each cut of age is listed with the 263 unknown ages left, right, and once apart from them."""
     splits = list_splits(server, train("titanic"), node=0, feature="age")["splits"]
     thresholds = [split["split"]["threshold"] for split in splits if split["split"]["type"] == "threshold"]
     ages = sorted({age for age in DATASETS["titanic"].columns["age"] if age is not None})
@@ -199,7 +199,7 @@ def test_categories_that_training_did_not_see(server: RunningServer, train: Trai
 
 
 def test_rows_without_a_target(server: RunningServer) -> None:
-    """Air quality: 37 days without ozone are refused, the first of them named; or dropped, where the request says so."""
+    """Air quality: 37 days without ozone are refused, the first of them named, or dropped on request."""
     columns = read_columns("airquality.csv")
     body = {"data": {"columns": columns}, "target": "Ozone"}
     refused = server.client.post("/train", body)
