@@ -12,6 +12,7 @@ import numpy as np
 from service.core.assemble import place_thresholds
 from service.core.audit import Audited, Listing, find_margins, gather_branches
 from service.core.candidates import NO_ROUTE, Candidates, Form
+from service.core.criteria import Floats
 from service.core.encoding import CodedFeature
 from service.core.judge import Reason
 from service.core.schema import Feature, Label
@@ -148,7 +149,7 @@ def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints)
         mine = np.flatnonzero(listing.table[rows] == index)
         for i, split in zip(mine.tolist(), _show_splits(audited, listing, index, rows[mine]), strict=True):
             splits[i] = split
-        for i, shown in zip(mine.tolist(), _show_branches(learner, listing, index, rows[mine]), strict=True):
+        for i, shown in zip(mine.tolist(), _show_branches(audited, listing, index, rows[mine]), strict=True):
             branches[i] = shown
     names = [coded.feature.name for coded in learner.features]
     columns = zip(
@@ -251,31 +252,67 @@ def _group_categories(table: Candidates, place: int, feature: Feature) -> list[l
     return [[labels[code] for code in codes[left]], [labels[code] for code in codes[~left]]]
 
 
-def _show_branches(learner: Learner, listing: Listing, index: int, rows: Ints) -> list[list[dict[str, Any]]]:
+def _show_branches(audited: Audited, listing: Listing, index: int, rows: Ints) -> list[list[dict[str, Any]]]:
     """Both populations of each branch that has rows, for candidates of one table.
 
     Where missing values have a learnt direction or a branch they are an outcome of the test: all routed are known.
     """
     table, place = listing.tables[index], listing.place[rows]
-    stats = gather_branches(table, place)
+    stats, gone = gather_branches(table, place)
+    known = _show_population(audited.learner, listing, rows, table.rows[:, place], stats)
+    routed: list[list[dict[str, Any] | None]]
+    if gone is None or table.gone_rows is None:
+        routed = [[*parts] for parts in known]
+    elif audited.learner.parameters.missing == "fractional":
+        stats, gone = stats[..., : len(place)], gone[:, : len(place)]
+        weight = audited.learner.objective.criterion.family.weigh(stats)
+        share = weight / np.where(weight.sum(0) > 0, weight.sum(0), 1.0)
+        parted = table.rows[:, place] + table.gone_rows[place] * (table.rows[:, place] > 0)
+        whole = _show_population(audited.learner, listing, rows, parted, stats + share * gone[:, None])
+        routed = [[*parts] for parts in whole]
+    else:
+        lacking = (table.gone_rows[place] > 0).tolist()
+        routed = [
+            _show_children(audited.tree, int(node)) if chosen else [None] * len(parts) if lacks else [*parts]
+            for node, chosen, lacks, parts in zip(
+                listing.nodes[listing.node[rows]], listing.chosen[rows], lacking, known, strict=True
+            )
+        ]
+    return [
+        [{"known": k, "routed": _without_impurity(r)} for k, r in zip(ks, rs, strict=True)]
+        for ks, rs in zip(known, routed, strict=True)
+    ]
+
+
+def _without_impurity(shown: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if shown is None else {name: value for name, value in shown.items() if name != "impurity"}
+
+
+def _show_children(tree: Tree, node: int) -> list[dict[str, Any] | None]:
+    first = int(tree.first_child[node])
+    return [show_statistics(tree, child) for child in range(first, first + int(tree.branches[node]))]
+
+
+def _show_population(
+    learner: Learner, listing: Listing, rows: Ints, counts: Ints, stats: Floats
+) -> list[list[dict[str, Any]]]:
+    """What is in each branch that has rows; ``counts: (branch, candidate)``, ``stats`` has as many or more."""
     impurity = learner.objective.impurity(stats)
     weight = learner.objective.criterion.family.weigh(stats)
     classes = learner.objective.criterion.task == "classification"
     centre = listing.centre[listing.node[rows]].tolist()
-    columns = zip(
-        table.rows[:, place].T.tolist(), weight.T.tolist(), impurity.T.tolist(), stats.T.tolist(), strict=False
-    )
+    columns = zip(counts.T.tolist(), weight.T.tolist(), impurity.T.tolist(), stats.T.tolist(), strict=False)
     shown = []
-    for i, (counts, weights, impurities, channels) in zip(range(len(rows)), columns, strict=False):
+    for i, (numbers, weights, impurities, channels) in zip(range(len(rows)), columns, strict=False):
         branches = []
-        for n, heavy, impure, channel in zip(counts, weights, impurities, channels, strict=True):
+        for n, heavy, impure, channel in zip(numbers, weights, impurities, channels, strict=True):
             if n == 0:
                 continue
-            routed: dict[str, Any] = {"n": n, "weight": heavy}
+            population: dict[str, Any] = {"n": n, "weight": heavy}
             if classes:
-                routed["counts"] = show_counts(channel)
+                population["counts"] = show_counts(channel)
             else:
-                routed |= {"mean": centre[i] + channel[1] / channel[0], "variance": impure}
-            branches.append({"known": routed | {"impurity": impure}, "routed": routed})
+                population |= {"mean": centre[i] + channel[1] / channel[0], "variance": impure}
+            branches.append(population | {"impurity": impure})
         shown.append(branches)
     return shown

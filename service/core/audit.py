@@ -122,8 +122,8 @@ class Listing:
         of_table = self.table[rows]
         for index in np.unique(of_table).tolist():
             mine = np.flatnonzero(of_table == index)
-            branches = self.objective.alter(gather_branches(self.tables[index], self.place[rows[mine]]))
-            scores[mine] = score_branches(self.objective, branches, measure)[: len(mine)]
+            branches, gone = gather_branches(self.tables[index], self.place[rows[mine]])
+            scores[mine] = score_branches(self.objective, branches, gone, measure)[: len(mine)]
         return scores
 
     def count_bytes(self) -> int:
@@ -133,15 +133,20 @@ class Listing:
         return sum(array.nbytes for part in [arrays, *parts] for array in part)
 
 
-def gather_branches(table: Candidates, place: Ints) -> Floats:
-    """(channel, branch, candidate) the branches at ``place``, again from the first on up to `SIDE_BY_SIDE`."""
-    return table.branches[:, :, np.resize(place, max(len(place), SIDE_BY_SIDE))]
+def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | None]:
+    """The branches (channel, branch, candidate) at ``place``, again from the first on up to `SIDE_BY_SIDE`.
+
+    Also what is in none of them (channel, candidate), None where that is nothing.
+    """
+    at = np.resize(place, max(len(place), SIDE_BY_SIDE))
+    return table.branches[:, :, at], table.take_gone(at)
 
 
-def score_branches(objective: Objective, branches: Floats, measure: str) -> Floats:
-    """(candidate,) one measure of altered ``branches: (channel, branch, candidate)``."""
+def score_branches(objective: Objective, branches: Floats, gone: Floats | None, measure: str) -> Floats:
+    """(candidate,) one measure of ``branches: (channel, branch, candidate)`` and what is ``gone``: see `rate`."""
+    altered = objective.alter(branches)
     with np.errstate(invalid="ignore"):
-        return objective.measures()[measure](branches, branches.sum(1))
+        return objective.rate(measure, altered, altered.sum(1), objective.alter_gone(gone))
 
 
 def list_candidates(audited: Audited, nodes: Ints) -> Listing:
@@ -157,7 +162,7 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
             reason, within = judge(learner, batch, block, table)
             score = within
             if learner.parameters.selection != "criterion":
-                score = score_branches(objective, objective.alter(table.branches), objective.criterion.measure)
+                score = score_branches(objective, table.branches, table.gone, objective.criterion.measure)
             size = len(table.segment)
             origin = [np.full(size, len(tables)), np.arange(size)]
             whole.append([*origin, block.node[table.segment], block.feature[table.segment], reason.astype(np.int64)])

@@ -9,7 +9,7 @@ A *segment* is one (node, feature) pair of a batch. Its occupied slots stand in 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,8 @@ class Candidates:
     ``segment``, ``position`` (order within the feature), ``missing_to`` (the branch of missing values): (candidate,);
     ``rows: (branch, candidate)``; ``branches: (channel, branch, candidate)``. ``lower``, ``upper``: training rows whose
     values stand beside a threshold (a multiway split keeps the first of its slots in ``lower``). ``subsets`` says which
-    of the known ``slots`` go left.
+    of the known ``slots`` go left. ``gone: (channel, candidate)``, ``gone_rows: (candidate,)``: what of the node lacks
+    a value and is in no branch, where known values alone are scored; None if that is nothing.
     """
 
     form: Form
@@ -79,6 +80,12 @@ class Candidates:
     upper: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     subsets: Subsets | None = None
     slots: Slots | None = None
+    gone: Floats | None = None
+    gone_rows: Ints | None = None
+
+    def take_gone(self, place: Ints | slice) -> Floats | None:
+        """(channel, candidate) what is in no branch of some candidates."""
+        return None if self.gone is None else self.gone[:, place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +158,14 @@ def accumulate(slots: Slots) -> Slots:
     return Slots(slots.segment, slots.code, run(slots.rows), [run(s) for s in slots.sums], slots.sample)
 
 
+class Lack(Enum):
+    """What becomes of a segment's missing values when its candidates are weighed."""
+
+    DIRECTED = "with either branch in turn, or with the heaviest of many"
+    BRANCH = "a branch of their own"
+    APART = "in no branch: known values alone are scored"
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Per segment of a block: sums of known slots and of the missing slot; zeros where there is none."""
@@ -159,9 +174,18 @@ class Totals:
     known_rows: Ints
     missing: list[Ints]
     missing_rows: Ints
+    lack: Lack = Lack.DIRECTED
+
+    def set_apart(self, candidates: Candidates, tally: Tally, block: Block) -> Candidates:
+        """The candidates with what is in none of their branches, if missing values are set apart."""
+        gone_rows = self.missing_rows[candidates.segment]
+        if self.lack is not Lack.APART or not gone_rows.any():
+            return candidates
+        gone = tally.combine([s[:, candidates.segment] for s in self.missing], block.node[candidates.segment])
+        return replace(candidates, gone=gone, gone_rows=gone_rows)
 
 
-def total_segments(known: Slots, missing: Slots, segments: int) -> Totals:
+def total_segments(known: Slots, missing: Slots, segments: int, lack: Lack) -> Totals:
     """Spread the sums of known and missing slots over ``segments``."""
     start = known.starts()
     present = known.segment[start]
@@ -176,6 +200,7 @@ def total_segments(known: Slots, missing: Slots, segments: int) -> Totals:
         spread(np.add.reduceat(known.rows, start) if len(start) else known.rows, present),
         [spread(s, missing.segment) for s in missing.sums],
         spread(missing.rows, missing.segment),
+        lack,
     )
 
 
@@ -186,14 +211,15 @@ def build_binary(
     totals: Totals,
     tally: Tally,
     block: Block,
-    own_branch: bool = False,
 ) -> tuple[Candidates, Ints]:
     """Candidates whose left branch holds the known sums of ``left`` (one slot a candidate).
 
-    Where values are missing in the segment each becomes two, missing left then missing right; or, with
-    ``own_branch``, one of three branches. Returns them and (candidate,) the index into ``left`` of each.
+    Where values are missing in the segment each becomes two, missing left then missing right; one of three branches;
+    or one whose branches have known values only: see `Lack`. Returns them and (candidate,) the index into ``left`` of
+    each.
     """
-    has_missing = totals.missing_rows[left.segment] > 0
+    own_branch = totals.lack is Lack.BRANCH
+    has_missing = (totals.missing_rows[left.segment] > 0) & (totals.lack is not Lack.APART)
     index = np.arange(len(left.segment))
     if not own_branch:
         index = np.repeat(index, 1 + has_missing)
@@ -220,14 +246,14 @@ def build_binary(
         np.stack(fill(totals.known_rows, totals.missing_rows, left.rows)),
         np.stack(branches, axis=1),
     )
-    return candidates, index
+    return totals.set_apart(candidates, tally, block), index
 
 
-def weigh_cuts(known: Slots, totals: Totals, tally: Tally, block: Block, own_branch: bool) -> Candidates:
+def weigh_cuts(known: Slots, totals: Totals, tally: Tally, block: Block) -> Candidates:
     """A cut after every known slot but the last of its segment."""
     cut = np.flatnonzero(known.segment[1:] == known.segment[:-1])
     left = accumulate(known).take(cut)
-    candidates, index = build_binary(Form.THRESHOLD, left, cut, totals, tally, block, own_branch)
+    candidates, index = build_binary(Form.THRESHOLD, left, cut, totals, tally, block)
     lower = known.sample[cut][index]
     upper = known.sample[cut + 1][index] if len(cut) else lower
     return replace(candidates, lower=lower, upper=upper)
@@ -249,9 +275,14 @@ def weigh_missing(totals: Totals, tally: Tally, block: Block) -> Candidates:
 
 
 def weigh_constants(known: Slots, totals: Totals, tally: Tally, block: Block) -> Candidates:
-    """A segment whose rows all have one value, or none: the second branch is empty; listed and never taken."""
-    occupied = np.bincount(known.segment, minlength=len(block.node)) + (totals.missing_rows > 0)
-    segment = np.flatnonzero(occupied == 1).astype(np.int64)
+    """A segment whose rows all have one value, or none: the second branch is empty; listed and never taken.
+
+    Where missing values are set apart they do not count as a value.
+    """
+    occupied = np.bincount(known.segment, minlength=len(block.node))
+    lacking = totals.missing_rows > 0
+    constant = (occupied < 2) & ((occupied == 1) | lacking) if totals.lack is Lack.APART else occupied + lacking == 1
+    segment = np.flatnonzero(constant).astype(np.int64)
     sums = [k[:, segment] + m[:, segment] for k, m in zip(totals.known, totals.missing, strict=True)]
     return Candidates(
         Form.CONSTANT,

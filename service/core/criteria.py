@@ -193,6 +193,14 @@ NUMBER_MEASURES: dict[str, Measure] = {
     "information_content": VARIANCE.information_content,
 }
 LOWER_IS_BETTER = frozenset({"gini_cost", "entropy_cost", "variance_cost"})
+COSTS: dict[str, Family] = {"gini_cost": GINI, "entropy_cost": ENTROPY, "variance_cost": VARIANCE}
+"""Measures that are what impurity a split leaves, with the impurity."""
+RATIOS: dict[str, Family] = {"gain_ratio": ENTROPY, "gini_gain_ratio": GINI}
+"""Gains by the information content."""
+GAINS = frozenset(
+    {"gini_gain", "information_gain", "goodness", "twoing", "variance_reduction", "pairwise_variance_reduction"}
+)
+"""Measures that are by the node's weight: of a part of the node they count by its share."""
 
 Scale = Literal["impurity", "one", "weight"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.bins import bin_features
-from service.core.candidates import Form
+from service.core.candidates import Form, Lack
 from service.core.coarse import can_bound
 from service.core.criteria import Floats
 from service.core.judge import narrow_bounds, read_values
@@ -143,9 +143,12 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
 
 
 def can_scan(learner: Learner, feature: int) -> bool:
-    """True where the cuts of a feature are read off rows kept in its order; a third branch comes from counts."""
-    own_branch = learner.parameters.missing == "branch" and learner.features[feature].has_missing
-    return learner.is_ordered(feature) and not own_branch
+    """True where the cuts of a feature are read off rows kept in its order.
+
+    Counts give those with a third branch for what is missing, and those where it is set apart.
+    """
+    counted = learner.lack is not Lack.DIRECTED and learner.features[feature].has_missing
+    return learner.is_ordered(feature) and not counted
 
 
 def _keep_open(

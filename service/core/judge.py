@@ -41,10 +41,16 @@ def judge(
         tolerance = objective.tolerance(batch.stats, parameters.selection)
     node = block.node[table.segment]
     branches = objective.alter(table.branches)
-    within = objective.score_within(branches, objective.alter(batch.stats)[:, node], parameters.selection)
+    if table.gone is None:
+        within = objective.score_within(branches, objective.alter(batch.stats)[:, node], parameters.selection)
+        baseline = objective.baseline(batch.stats)[node]
+    else:
+        gone = objective.alter(table.gone)
+        within = objective.score_within(branches, branches.sum(1), parameters.selection, gone)
+        baseline = objective.baseline(table.branches.sum(1))
     reason = np.zeros(len(node), np.uint8)
     with np.errstate(invalid="ignore"):
-        gain = within - objective.baseline(batch.stats)[node]
+        gain = within - baseline
         if parameters.min_gain > 0:
             reason[gain < parameters.min_gain] = Reason.MIN_GAIN
         reason[gain <= tolerance[node]] = Reason.NO_IMPROVEMENT

@@ -90,7 +90,7 @@ def build_objective(target: Target, parameters: Parameters, positive: Label | No
     """What is maximized, and (class,) the factors that probabilities see (None: all 1)."""
     criterion = CRITERIA[parameters.criterion]
     if target.codes is None:
-        return Objective(criterion), None
+        return Objective(criterion, unknown_branch=parameters.missing == "fractional"), None
     index = _find_positive(target, positive, criterion.needs_positive, criterion.name)
     weight = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes)).astype(np.float64)
     scored, shown = alter_classes(
@@ -99,7 +99,7 @@ def build_objective(target: Target, parameters: Parameters, positive: Label | No
         _read_by_class("priors", parameters.priors, target),
         _read_loss(parameters.loss, target),
     )
-    return Objective(criterion, index, scored), shown
+    return Objective(criterion, index, scored, parameters.missing == "fractional"), shown
 
 
 def _find_positive(target: Target, positive: Label | None, needed: bool, criterion: str) -> int | None:

@@ -85,9 +85,10 @@ class Board:
         for index, table in enumerate(self.tables):
             mine = of_table == index
             branches = objective.alter(table.branches[:, :, place[mine]])
-            node = branches.sum(1)
-            across[mine] = objective.score(branches, node)
-            broken = objective.break_ties(branches, node)
+            known = branches.sum(1)
+            gone = objective.alter_gone(table.take_gone(place[mine]))
+            across[mine] = objective.score(branches, known, gone)
+            broken = objective.break_ties(branches, known, gone)
             tie[mine] = 0.0 if broken is None else broken
         return across, tie
 

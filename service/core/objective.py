@@ -9,8 +9,11 @@ import numpy as np
 
 from service.core.criteria import (
     CLASS_MEASURES,
+    COSTS,
+    GAINS,
     NUMBER_MEASURES,
     POSITIVE_MEASURES,
+    RATIOS,
     TOLERANCE,
     Criterion,
     Floats,
@@ -32,17 +35,24 @@ class Objective:
 
     ``positive``: the index of the positive class. ``alteration: (class,)`` multiplies class weights before anything is
     scored (class weights, priors and losses all come to that: Breiman et al. 1984, section 4.4); None means 1.
+    ``unknown_branch``: to the information content what lacks a value is a branch of its own (Quinlan 1993, section
+    3.1).
     """
 
     criterion: Criterion
     positive: int | None = None
     alteration: Floats | None = None
+    unknown_branch: bool = False
 
     def alter(self, stats: Floats) -> Floats:
         """``stats: (channel, ...)`` as they are scored."""
         if self.alteration is None:
             return stats
         return stats * self.alteration.reshape(-1, *[1] * (stats.ndim - 1))
+
+    def alter_gone(self, gone: Floats | None) -> Floats | None:
+        """As `alter`, of what may be nothing."""
+        return None if gone is None else self.alter(gone)
 
     def measures(self) -> dict[str, Measure]:
         """Every measure that applies, by name; each takes altered branches and their altered node."""
@@ -52,19 +62,48 @@ class Objective:
             return CLASS_MEASURES
         return CLASS_MEASURES | bind_positive(self.positive)
 
-    def score(self, branches: Floats, node: Floats) -> Floats:
-        """(...) the criterion of altered ``branches`` of an altered ``node``; NaN where undefined."""
-        return self.measures()[self.criterion.measure](branches, node)
+    def rate(self, measure: str, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats:
+        """(...) a measure of altered ``branches`` that part ``known``; ``gone`` is what of the node is in no branch.
 
-    def score_within(self, branches: Floats, node: Floats, selection: str) -> Floats:
-        """(...) what chooses a feature's candidate: the criterion, or under C4.5's selection its gain."""
+        Gains of a part of the node count by its share of the weight (Quinlan 1993, section 3.1; rpart's ``improve`` is
+        n times that), and a cost is what a gain leaves of the node's impurity. NaN where undefined.
+        """
+        value = self.measures()[measure](branches, known)
+        if gone is None:
+            return value
+        weigh = self.criterion.family.weigh
+        share = weigh(known) / weigh(known + gone)
+        if measure in GAINS:
+            return value * share
+        if measure in COSTS:
+            impurity = COSTS[measure].impurity
+            return impurity(known + gone) - (impurity(known) - value) * share
+        if measure in RATIOS or measure == "information_content":
+            return self._rate_content(measure, branches, known, gone, share)
+        return value
+
+    def _rate_content(self, measure: str, branches: Floats, known: Floats, gone: Floats, share: Floats) -> Floats:
+        family = RATIOS.get(measure, self.criterion.family)
+        parts = np.concatenate([branches, gone[:, None]], axis=1) if self.unknown_branch else branches
+        content = family.information_content(parts, known)
+        if measure == "information_content":
+            return content
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(content > 0, family.gain(branches, known) * share / content, np.nan)
+
+    def score(self, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats:
+        """(...) the criterion of altered ``branches``, see `rate`."""
+        return self.rate(self.criterion.measure, branches, known, gone)
+
+    def score_within(self, branches: Floats, known: Floats, selection: str, gone: Floats | None = None) -> Floats:
+        """(...) what chooses a feature's candidate: the criterion, or under C4.5's selection its gain; see `rate`."""
         name = self.criterion.within if selection == "c45" else None
-        return self.measures()[name or self.criterion.measure](branches, node)
+        return self.rate(name or self.criterion.measure, branches, known, gone)
 
-    def break_ties(self, branches: Floats, node: Floats) -> Floats | None:
-        """(...) what decides among tied scores, if anything but the order does."""
+    def break_ties(self, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats | None:
+        """(...) what decides among tied scores, if anything but the order does; see `rate`."""
         name = self.criterion.tie_break
-        return self.measures()[name](branches, node) if name else None
+        return self.rate(name, branches, known, gone) if name else None
 
     def impurity(self, stats: Floats) -> Floats:
         """(...) the impurity of nodes or branches, ``stats: (channel, ...)`` unaltered."""

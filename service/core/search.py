@@ -176,7 +176,8 @@ def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: 
             splits.feature[node] = block.feature[segment]
             # scored on its own, so that no digit depends on what it was weighed beside
             branches = learner.objective.alter(table.branches[:, :, place[segment]])
-            splits.score[node] = learner.objective.score(branches, branches.sum(1))
+            gone = learner.objective.alter_gone(table.take_gone(place[segment]))
+            splits.score[node] = learner.objective.score(branches, branches.sum(1), gone)
             category.append(_describe(learner, splits, table, block, node, place[segment]))
     return np.concatenate(category, axis=1)
 

@@ -22,6 +22,7 @@ from service.core.candidates import (
     Block,
     Candidates,
     Form,
+    Lack,
     Slots,
     Subsets,
     Totals,
@@ -164,7 +165,7 @@ def find_left(subsets: Subsets, slots: Slots, segment: Ints, candidate: Ints) ->
 
 
 def weigh_multiway(known: Slots, totals: Totals, tally: Tally, block: Block) -> list[Candidates]:
-    """A branch for each known category, in category order; missing values join the heaviest branch.
+    """A branch for each known category, in category order; missing values join the heaviest branch, or are set apart.
 
     In portions, since branches: (channel, branch, candidate) is as wide as the segment with most categories.
     """
@@ -202,12 +203,13 @@ def _spread_branches(known: Slots, start: Ints, count: Ints, totals: Totals, tal
     stats = tally.combine([s.reshape(len(s), -1) for s in sums], node.ravel())
     weight = stats.sum(0) if tally.classes else stats[0]
     heaviest = weight.reshape(slot.shape).argmax(0)
-    lacking = totals.missing_rows[segment] > 0
+    lacking = (totals.missing_rows[segment] > 0) & (totals.lack is not Lack.APART)
     to = np.where(lacking, heaviest, NO_ROUTE)
     joins = (branch[:, None] == to) & lacking
     sums = [s + joins * m[:, None, segment] for s, m in zip(sums, totals.missing, strict=True)]
     rows = rows + joins * totals.missing_rows[segment]
     stats = tally.combine([s.reshape(len(s), -1) for s in sums], node.ravel()).reshape(-1, *slot.shape)
-    return Candidates(
+    candidates = Candidates(
         Form.MULTIWAY, segment, np.zeros(len(segment), np.int64), to, rows, stats, slots=known, lower=start
     )
+    return totals.set_apart(candidates, tally, block)

@@ -12,6 +12,7 @@ from service.core.bins import Binned
 from service.core.candidates import (
     Block,
     Candidates,
+    Lack,
     Slots,
     count_slots,
     split_missing,
@@ -98,6 +99,9 @@ class Sizes:
     portion: int = 250_000
 
 
+_LACK = {"branch": Lack.BRANCH, "surrogate": Lack.APART, "fractional": Lack.APART}
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
     """Everything about a run that does not change from node to node.
@@ -117,6 +121,11 @@ class Learner:
         return coded.feature.kind == "numeric" or (
             coded.feature.kind == "ordinal" and self.parameters.nominal != "multiway"
         )
+
+    @property
+    def lack(self) -> Lack:
+        """What becomes of missing values when candidates are weighed."""
+        return _LACK.get(self.parameters.missing, Lack.DIRECTED)
 
     def find_spent(self) -> NDArray[np.bool_]:
         """(feature,) True where one split uses a feature up, if features are not reused; cuts may come again."""
@@ -180,20 +189,21 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
 def _weigh(
     learner: Learner, batch: Batch, block: Block, slots: Slots, ordered: bool, constants: bool
 ) -> list[Candidates]:
-    own_branch = learner.parameters.missing == "branch"
+    lack = learner.lack
     known, missing = split_missing(slots, block)
-    if own_branch and not ordered:
+    if lack is Lack.BRANCH and not ordered:
         # what is missing is one more category
         known, missing = slots, missing.take(np.empty(0, np.int64))
-    totals = total_segments(known, missing, len(block.node))
+    totals = total_segments(known, missing, len(block.node), lack)
     tally = batch.tally
     if ordered:
-        tables = [weigh_cuts(known, totals, tally, block, own_branch)]
+        tables = [weigh_cuts(known, totals, tally, block)]
     elif learner.parameters.nominal == "multiway":
         tables = weigh_multiway(known, totals, tally, block)
     else:
         tables = [weigh_subsets(known, totals, tally, block, learner.parameters.nominal == "one_vs_rest")]
-    tables.append(weigh_missing(totals, tally, block))
+    if lack is not Lack.APART:
+        tables.append(weigh_missing(totals, tally, block))
     if constants:
         tables.append(weigh_constants(known, totals, tally, block))
     return [table for table in tables if len(table.segment)]
