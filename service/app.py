@@ -7,7 +7,21 @@ import os
 from flask import Flask
 
 from service import __version__
-from service.api import arguments, docs, errors, health, models, predict, requests, score, splits, state, train, tree
+from service.api import (
+    arguments,
+    docs,
+    errors,
+    evaluate,
+    health,
+    models,
+    predict,
+    requests,
+    score,
+    splits,
+    state,
+    train,
+    tree,
+)
 from service.api.json import OrjsonProvider
 from service.api.shortcut import Shortcut
 from service.settings import Settings
@@ -21,6 +35,7 @@ RESOURCES = (
     score.blueprint,
     tree.blueprint,
     predict.blueprint,
+    evaluate.blueprint,
     health.blueprint,
 )
 """Every resource, in the order of the documentation."""

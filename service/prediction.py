@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from service.core.answers import answer_rows
 from service.core.conform import conform
-from service.core.descend import follow
 from service.core.descend_one import OneRow
 from service.core.guide import Guide, are_floats, lay_out
 from service.core.read_row import Cell, RowReader
@@ -53,15 +53,15 @@ def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, A
     predictor = prepare(record, store)
     tree = predictor.tree
     columns, warnings = conform(table, tree.features, predictor.refuse_missing)
-    node = follow(predictor.guide(columns), columns, table.rows).node
-    answer = tree.prediction[node]
+    answers = answer_rows(tree, predictor.guide(columns), columns, table.rows)
+    prediction = answers.prediction[answers.index]
     if not tree.classes:
-        return {"predictions": answer, "leaves": node, "warnings": warnings}
+        return {"predictions": prediction, "leaves": answers.index, "warnings": warnings}
     return {
-        "predictions": predictor.labels[answer.astype(np.int64)].tolist(),
+        "predictions": predictor.labels[prediction.astype(np.int64)].tolist(),
         "classes": list(tree.classes),
-        "probabilities": tree.probability[node],
-        "leaves": node,
+        "probabilities": answers.probability[answers.index],
+        "leaves": answers.index,
         "warnings": warnings,
     }
 

@@ -63,7 +63,7 @@ def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
 
 def show_counts(counts: Sequence[float]) -> list[int | float]:
     """Class weights; whole ones are shown as whole numbers."""
-    return [int(count) if count.is_integer() else count for count in counts]
+    return [int(count) if count.is_integer() and count < EXACT_HALVES else count for count in counts]
 
 
 def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:

@@ -63,7 +63,7 @@ def train(
     task, warnings = _decide_task(request, target_column, posted)
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
-    keep = _find_usable_rows(request, target_column, weight_column)
+    keep = find_usable_rows(target_column, weight_column, request.missing_target)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]
         target_column = take_cells(target_column, keep)
@@ -156,10 +156,14 @@ def _check_depth(parameters: Parameters, settings: Settings) -> None:
         )
 
 
-def _find_usable_rows(request: TrainingRequest, target: Column, weight: Column | None) -> NDArray[np.bool_]:
-    """(row,) True for rows that have a target and a weight above 0; a row of weight 0 equals no row."""
+def find_usable_rows(target: Column, weight: Column | None, missing_target: str) -> NDArray[np.bool_]:
+    """(row,) True for rows that have a target and a weight above 0; a row of weight 0 equals no row.
+
+    Raises InvalidData where none is left, where a weight is not one, and, unless ``missing_target`` is ``drop``, where
+    a target is missing.
+    """
     missing = target.is_missing()
-    if missing.any() and request.missing_target == "refuse":
+    if missing.any() and missing_target == "refuse":
         row = int(missing.argmax())
         raise InvalidData(
             Fault(
@@ -172,7 +176,7 @@ def _find_usable_rows(request: TrainingRequest, target: Column, weight: Column |
     if weight is not None:
         keep &= _check_weights(weight) > 0
     if not keep.any():
-        raise InvalidData(Fault("/data", "no row has a target and a weight above 0: a model needs one at least"))
+        raise InvalidData(Fault("/data", "no row has a target and a weight above 0: at least one is needed"))
     return keep
 
 
@@ -185,6 +189,20 @@ def _check_weights(weight: Column) -> NDArray[np.float64]:
         row = int(bad.argmax())
         message = f"the weight of row {row} is not a number of 0 or more"
         raise InvalidData(Fault(pointer("data", "columns", weight.name, row), message))
+    with np.errstate(over="ignore"):
+        if not np.isfinite(values.sum()):
+            raise InvalidData(Fault("/weight", "the weights add up to more than a number can hold: scale them down"))
+    return values
+
+
+def check_numbers(column: Column) -> NDArray[np.float64]:
+    """(row,) the targets of a regression; raises InvalidData at the first that is too large to be squared."""
+    values = column.values.astype(np.float64)
+    bad = ~(np.abs(values) <= LARGEST_TARGET)
+    if bad.any():
+        row = int(bad.argmax())
+        message = f"a target is a number of at most {LARGEST_TARGET:g} either way"
+        raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
     return values
 
 
@@ -193,13 +211,7 @@ def _build_target(task: Task, column: Column, weight: Column | None, settings: S
     if weights is not None and (weights == 1).all():
         weights = None
     if task == "regression":
-        values = column.values.astype(np.float64)
-        bad = ~(np.abs(values) <= LARGEST_TARGET)
-        if bad.any():
-            row = int(bad.argmax())
-            message = f"a target is a number of at most {LARGEST_TARGET:g} either way"
-            raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
-        return Target(column.name, values=values, weight=weights)
+        return Target(column.name, values=check_numbers(column), weight=weights)
     classes, codes = _code_classes(column)
     if len(classes) > settings.max_classes:
         raise UnsuitableTask(

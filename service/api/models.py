@@ -43,7 +43,7 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict")
+_LINKS = ("self", "splits", "tree", "predict", "evaluate")
 
 
 def _whole(*names: str) -> dict[str, Any]:
@@ -194,6 +194,7 @@ def link_model(record: ModelRecord) -> dict[str, str]:
         "splits": url_for("splits.get_splits", reference=record.id),
         "tree": url_for("tree.get_tree", reference=record.id),
         "predict": url_for("predict.predict_rows", reference=record.id),
+        "evaluate": url_for("evaluate.evaluate_rows", reference=record.id),
     }
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.errors import Fault, InvalidData, pointer
 from service.core.schema import MISSING, UNSEEN, Column, Feature, Label, Table
@@ -49,6 +50,19 @@ def _conform_column(column: Column, feature: Feature) -> Column:
         values[column.is_missing()] = np.nan
         return Column(feature.name, "numeric", values)
     return column
+
+
+def conform_classes(column: Column, classes: Sequence[Label]) -> NDArray[np.int64]:
+    """(row,) the class of each row, by the label in its cell; their number for a label that is none of them."""
+    known = {_identify(label): code for code, label in enumerate(classes)}
+    if column.kind == "numeric":
+        numbers, place = np.unique(column.values, return_inverse=True)
+        return _look_up(known, numbers.tolist(), len(classes))[place]
+    return _look_up(known, column.categories, len(classes))[column.values]
+
+
+def _look_up(known: Mapping[tuple[type, Label], int], labels: Sequence[Label], otherwise: int) -> NDArray[np.int64]:
+    return np.array([known.get(_identify(label), otherwise) for label in labels], np.int64)
 
 
 def _identify(label: Label) -> tuple[type, Label]:

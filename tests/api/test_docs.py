@@ -135,6 +135,8 @@ def test_answers_are_as_described(
         (f"{reference}/tree", "get", "/models/warm/tree", None),
         (f"{reference}/predict", "post", "/models/golf/predict", rows),
         (f"{reference}/predict", "post", "/models/warm/predict", numbers),
+        (f"{reference}/evaluate", "post", "/models/golf/evaluate", {"data": {"columns": tennis}}),
+        (f"{reference}/evaluate", "post", "/models/warm/evaluate", {"data": {"columns": tennis}}),
         ("/splits/score", "post", "/splits/score", score),
         ("/health/live", "get", "/health/live", None),
         ("/health/ready", "get", "/health/ready", None),

@@ -1,0 +1,172 @@
+"""Evaluation: how good a model's answers are on posted rows whose target is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from service.core.answers import Answers, answer_rows
+from service.core.conform import conform, conform_classes
+from service.core.criteria import Floats
+from service.core.errors import Fault, InvalidData, pointer
+from service.core.evaluate import ClassFit, Metrics, measure_classes, measure_numbers
+from service.core.folds import take_cells
+from service.core.schema import Column, Label, Table
+from service.core.statistics import Ints
+from service.errors import InvalidRequest
+from service.prediction import Predictor, prepare
+from service.rendering import show_counts, show_number
+from service.store.models import ModelStore
+from service.store.records import ModelRecord
+from service.training import check_numbers, find_usable_rows
+
+NAMED = 5
+"""A warning names so many of the unseen labels."""
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """Rows with their targets, in the column ``target`` (None: the name that it had in training)."""
+
+    table: Table
+    target: str | None = None
+    weight: str | None = None
+    missing_target: str = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Rows of which the target is known, made ready for a model.
+
+    ``columns`` are those of its features; ``truth: (row,)`` are numbers, or codes of its ``classes``, their number for
+    a label that is none of them; ``weight: (row,)``, all above 0, None where all weigh 1.
+    """
+
+    columns: Sequence[Column]
+    truth: Floats | Ints
+    weight: Floats | None
+    classes: Sequence[Label]
+    positive: int
+    poisson: bool
+    warnings: Sequence[str]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.truth)
+
+    def measure(self, answers: Answers) -> Metrics:
+        """Every measure of the answers to these rows."""
+        if self.classes:
+            return self.fit(answers).metrics
+        return measure_numbers(answers, self.truth.astype(np.float64), self.weight, self.poisson)
+
+    def fit(self, answers: Answers) -> ClassFit:
+        """How well the answers tell the classes."""
+        return measure_classes(answers, self.truth.astype(np.int64), self.weight, self.positive)
+
+
+def evaluate(record: ModelRecord, request: EvaluationRequest, store: ModelStore) -> dict[str, Any]:
+    """Every measure of the model's answers to these rows, and of classes the confusion of each with each.
+
+    Raises the errors of `read_known`.
+    """
+    predictor = prepare(record, store)
+    known = read_known(record, predictor, request)
+    answers = answer_rows(predictor.tree, predictor.guide(known.columns), known.columns, known.rows)
+    weight = known.rows if known.weight is None else math.fsum(known.weight.tolist())
+    shown: dict[str, Any] = {"rows": known.rows, "weight": show_counts([float(weight)])[0]}
+    if known.classes:
+        shown |= _show_classes(known, known.fit(answers))
+    else:
+        shown["metrics"] = known.measure(answers)
+    return {**shown, "warnings": list(known.warnings)}
+
+
+def _show_classes(known: Known, fit: ClassFit) -> dict[str, Any]:
+    count = len(known.classes)
+    weight = fit.confusion.sum(1)
+    return {
+        "metrics": fit.metrics,
+        "classes": list(known.classes),
+        "confusion": [show_counts(row) for row in fit.confusion[:count].tolist()],
+        "unseen": show_counts(fit.confusion[count].tolist()) if weight[count] > 0 else None,
+        "by_class": [
+            {
+                "class": label,
+                "weight": show_counts([float(weight[k])])[0],
+                "precision": show_number(float(fit.precision[k])),
+                "recall": show_number(float(fit.recall[k])),
+                "f1": show_number(float(fit.f1[k])),
+                "roc_auc": show_number(float(fit.roc_auc[k])),
+            }
+            for k, label in enumerate(known.classes)
+        ],
+    }
+
+
+def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationRequest) -> Known:
+    """The rows that have a target and a weight above 0.
+
+    Raises `InvalidRequest` for columns that cannot be the target or the weight, `InvalidData` for tables that lack a
+    column or, where these are refused, values.
+    """
+    told = record.body["schema"]["target"]
+    target, weight = _select_columns(request, told["name"], predictor)
+    others = tuple(column for column in request.table.columns if column not in (target, weight))
+    columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.refuse_missing)
+    keep = find_usable_rows(target, weight, request.missing_target)
+    if not keep.all():
+        columns = [take_cells(column, keep) for column in columns]
+        target, weight = take_cells(target, keep), weight and take_cells(weight, keep)
+        warnings.append(f"{int((~keep).sum())} rows without a target or weight are left out")
+    classes = predictor.tree.classes
+    truth = conform_classes(target, classes) if classes else check_numbers(target)
+    if classes:
+        warnings += _warn_unseen(target, truth, classes)
+    return Known(
+        columns,
+        truth,
+        None if weight is None else weight.values.astype(np.float64),
+        classes,
+        _find_positive(classes, told.get("positive_class")),
+        record.body["parameters"]["criterion"] == "poisson",
+        warnings,
+    )
+
+
+def _select_columns(request: EvaluationRequest, trained: str, predictor: Predictor) -> tuple[Column, Column | None]:
+    """The columns of the target and of the weight."""
+    posted = {column.name: column for column in request.table.columns}
+    name = trained if request.target is None else request.target
+    for place, asked in (("/target", request.target), ("/weight", request.weight)):
+        if asked is not None and asked in predictor.names:
+            raise InvalidRequest(f'"{asked}" is a feature of the model', Fault(place, "name another column"))
+        if asked is not None and asked not in posted:
+            raise InvalidRequest(f'there is no column "{asked}" in the data', Fault(place, "name one of its columns"))
+    if request.weight == name:
+        raise InvalidRequest("the target cannot be the weight", Fault("/weight", "name another column"))
+    if name not in posted:
+        message = f'there is no column "{name}" with the true answers: add it, or name another one as "target"'
+        raise InvalidData(Fault(pointer("data", "columns", name), message))
+    return posted[name], None if request.weight is None else posted[request.weight]
+
+
+def _find_positive(classes: Sequence[Label], posted: Label | None) -> int:
+    """The index of the positive class; the last one where none was named."""
+    same = [k for k, label in enumerate(classes) if label == posted and type(label) is type(posted)]
+    return same[0] if same else len(classes) - 1
+
+
+def _warn_unseen(target: Column, truth: Floats | Ints, classes: Sequence[Label]) -> list[str]:
+    unseen = truth == len(classes)
+    if not unseen.any():
+        return []
+    found = np.unique(target.values[unseen])[:NAMED].tolist()
+    labels = found if target.kind == "numeric" else [target.categories[code] for code in found]
+    count, named = int(unseen.sum()), ", ".join(map(repr, labels))
+    return [f'"{target.name}" has labels that training did not have in {count} rows ({named}): they count as wrong']
