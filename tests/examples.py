@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
 
 MORE = "…"
 """In an example: something that differs from run to run or is left out."""
@@ -41,3 +47,25 @@ def _shows_list(written: list[Any], real: list[Any], whole: bool) -> bool:
     return len(real) == len(written) and all(
         shows(one, other, whole=whole) for one, other in zip(written, real, strict=True)
     )
+
+
+def run_curl(client: FlaskClient, command: str) -> Any:  # noqa: ANN401 - JSON
+    """What a curl command prints, by the test client; fails on an option that it does not know."""
+    program, *words = shlex.split(command)
+    assert program == "curl"
+    headers, body, urls = {}, None, []
+    arguments = iter(words)
+    for word in arguments:
+        if word == "-H":
+            name, _, value = next(arguments).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(arguments)
+            if body.startswith("@"):
+                body = Path(body[1:]).read_text(encoding="utf-8")
+        elif word != "-s":
+            urls.append(urlsplit(word))
+    (url,) = urls
+    assert url.netloc == "127.0.0.1:8000"
+    path = f"{url.path}?{url.query}"
+    return client.open(path, method="GET" if body is None else "POST", data=body, headers=headers).get_json()

@@ -6,14 +6,12 @@ import dataclasses
 import importlib.util
 import json
 import re
-import shlex
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from service.settings import Settings
-from tests.examples import shows
+from tests.examples import run_curl, shows
 from tests.running import PROJECT
 
 if TYPE_CHECKING:
@@ -23,26 +21,6 @@ if TYPE_CHECKING:
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"```sh\n(.*?)```\n\n```json\n(.*?)```", re.DOTALL)
-
-
-def run_curl(client: FlaskClient, command: str) -> Any:  # noqa: ANN401 - JSON
-    """What a curl command prints, by the test client; fails on an option that it does not know."""
-    program, *words = shlex.split(command)
-    assert program == "curl"
-    headers, body, urls = {}, None, []
-    arguments = iter(words)
-    for word in arguments:
-        if word == "-H":
-            name, _, value = next(arguments).partition(": ")
-            headers[name] = value
-        elif word == "-d":
-            body = next(arguments)
-        elif word != "-s":
-            urls.append(urlsplit(word))
-    (url,) = urls
-    assert url.netloc == "127.0.0.1:8000"
-    path = f"{url.path}?{url.query}"
-    return client.open(path, method="GET" if body is None else "POST", data=body, headers=headers).get_json()
 
 
 def test_the_three_calls(client: FlaskClient) -> None:
