@@ -52,12 +52,14 @@ def show_answer(tree: Tree, node: int) -> Label:
 
 
 def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
-    """Rows, weight, class weights or mean and variance, and impurity of a node."""
+    """Rows, weight, class weights or mean (and variance, where that is the impurity), and impurity of a node."""
     shown: dict[str, Any] = {"n": int(tree.rows[node]), "weight": float(tree.weight[node])}
     if tree.classes:
         shown["counts"] = show_counts(tree.counts[:, node].tolist())
     else:
-        shown |= {"mean": float(tree.mean[node]), "variance": float(tree.impurity[node])}
+        shown["mean"] = float(tree.mean[node])
+        if tree.statistic == "moments":
+            shown["variance"] = float(tree.impurity[node])
     return shown | {"impurity": float(tree.impurity[node])}
 
 
@@ -300,6 +302,7 @@ def _show_population(
     impurity = learner.objective.impurity(stats)
     weight = learner.objective.criterion.family.weigh(stats)
     classes = learner.objective.criterion.task == "classification"
+    variance = learner.objective.criterion.statistic == "moments"
     centre = listing.centre[listing.node[rows]].tolist()
     columns = zip(counts.T.tolist(), weight.T.tolist(), impurity.T.tolist(), stats.T.tolist(), strict=False)
     shown = []
@@ -312,7 +315,8 @@ def _show_population(
             if classes:
                 population["counts"] = show_counts(channel)
             else:
-                population |= {"mean": centre[i] + channel[1] / channel[0], "variance": impure}
+                population["mean"] = centre[i] + channel[1] / channel[0]
+                population |= {"variance": impure} if variance else {}
             branches.append(population | {"impurity": impure})
         shown.append(branches)
     return shown

@@ -64,6 +64,8 @@ def train(
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
     keep = find_usable_rows(target_column, weight_column, request.missing_target)
+    if parameters.criterion == "poisson":
+        _check_counts(target_column, keep)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]
         target_column = take_cells(target_column, keep)
@@ -204,6 +206,15 @@ def check_numbers(column: Column) -> NDArray[np.float64]:
         message = f"a target is a number of at most {LARGEST_TARGET:g} either way"
         raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
     return values
+
+
+def _check_counts(column: Column, keep: NDArray[np.bool_]) -> None:
+    """Raise InvalidData that names the first of the rows to ``keep`` whose target is below 0, or says that all are."""
+    below = keep & (column.values < 0)
+    if below.any() or not column.values[keep].any():
+        row = int((below if below.any() else keep).argmax())
+        message = f'"poisson" needs targets of 0 or more, one of them above 0: row {row} has {column.values[row]:g}'
+        raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
 
 
 def _build_target(task: Task, column: Column, weight: Column | None, settings: Settings) -> Target:

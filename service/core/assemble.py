@@ -50,6 +50,7 @@ def build_tree(
         probability=probability,
         prediction=prediction,
         reason=table["reason"],
+        statistic=target.statistic,
         **_write_splits(learner, growth, rank, len(parent)),
     )
     return tree, rank[growth.leaf]

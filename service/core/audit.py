@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from service.core.candidates import Candidates, Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.judge import judge, narrow_bounds, read_values
+from service.core.learn import prepare_target
 from service.core.objective import Objective
 from service.core.schema import Target
 from service.core.search import USEFUL_MARGIN
@@ -51,6 +52,7 @@ class Audited:
 
 def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:
     """What does not differ from node to node; ``leaf: (row,)`` is where each training row ended."""
+    target = prepare_target(target, learner.parameters)
     begin = _place_rows(tree)
     row = np.argsort(begin[leaf], kind="stable")
     bounds = None if learner.directions is None else find_bounds(learner, tree)

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.core.criteria import ENTROPY, TINY, Floats
+from service.core.criteria import ENTROPY, Floats
+from service.core.deviations import TINY
 from service.core.objective import Objective
 
 Spread = tuple[Floats, Floats]
@@ -94,32 +95,48 @@ def bound_goodness(_: Objective, below: Floats, upto: Floats, node: Floats, __: 
     return np.asarray(2.0 * total / (weight * weight))
 
 
-def bound_variance(_: Objective, below: Floats, upto: Floats, node: Floats, spread: Spread | None) -> Floats:
-    """The lesser of two bounds on s^2 / w + (S - s)^2 / (W - w) over the (w, s) that part of a bin can add.
+def bound_numbers(objective: Objective, below: Floats, upto: Floats, node: Floats, spread: Spread | None) -> Floats:
+    """The lesser of two bounds on the concentration over the (w, s) that part of a bin can add; it is convex in them.
 
     Each row adds between the node's least and greatest target: a parallelogram. And sums stray from their share of
     the bin's by at most sqrt(q w (B - w) / B) for the bin's weight B and squares q about its mean: a strip.
     """
     if spread is None:
         return np.full(below.shape[1:], np.inf)
+    concentrate = objective.criterion.family.concentrate
+    base = node[3] / node[0] if len(node) > 2 else None
+
+    def score(weight: Floats, total: Floats) -> Floats:
+        return _concentrate_both(concentrate, weight, total, node, base)
+
     (low, high), squares = spread
     low, high = low[:, None], high[:, None]
     weight, total = upto[0] - below[0], upto[1] - below[1]
     part = np.clip((total - low * weight) / np.maximum(high - low, TINY), 0.0, weight)
     corners = ((part, high * part), (weight - part, total - high * part))
-    fan = np.maximum(*(_score_numbers(below[0] + w, below[1] + s, node) for w, s in corners))
-    ends = np.maximum(*(_score_numbers(end[0], end[1], node) for end in (below, upto)))
+    fan = np.maximum(*(score(below[0] + w, below[1] + s) for w, s in corners))
+    ends = np.maximum(*(score(end[0], end[1]) for end in (below, upto)))
     inner = np.maximum(squares - total * total / np.maximum(weight, TINY), 0.0)
     stray = np.sqrt(inner * weight) / 2 * (1 + 1e-6)
-    edges = [_score_numbers(end[0], end[1] + sign * stray, node) for end in (below, upto) for sign in (-1, 1)]
+    edges = [score(end[0], end[1] + sign * stray) for end in (below, upto) for sign in (-1, 1)]
     strip = np.maximum(np.maximum(edges[0], edges[1]), np.maximum(edges[2], edges[3]))
+    if base is not None:
+        # below a sum of 0 there is no deviance, and a corner there says nothing of the edges that lead to it
+        inside = (below[1] + base * below[0] >= stray) & (node[1] - upto[1] + base * (node[0] - upto[0]) >= stray)
+        strip = np.where(inside, strip, np.inf)
     best = np.minimum(np.maximum(fan, ends), strip)
-    return np.asarray((best - node[1] ** 2 / node[0]) / node[0])
+    return np.asarray((best - concentrate(node)) / node[0])
 
 
-def _score_numbers(weight: Floats, total: Floats, node: Floats) -> Floats:
-    right = (node[1] - total) ** 2 / np.maximum(node[0] - weight, TINY)
-    return np.asarray(total * total / np.maximum(weight, TINY) + right)
+def _concentrate_both(
+    concentrate: Callable[[Floats], Floats], weight: Floats, total: Floats, node: Floats, base: Floats | None
+) -> Floats:
+    """Of both branches, the left one with that weight and sum; ``base`` is the centre where its share is a channel."""
+    if base is None:
+        right = (node[1] - total) ** 2 / np.maximum(node[0] - weight, TINY)
+        return np.asarray(total * total / np.maximum(weight, TINY) + right)
+    left = np.stack([weight, total, weight, base * weight])
+    return np.asarray(concentrate(left) + concentrate(node[:4] - left))
 
 
 BOUNDS: dict[str, Bound] = {
@@ -128,6 +145,7 @@ BOUNDS: dict[str, Bound] = {
     "gain_ratio": bound_ratio,
     "gini_gain_ratio": bound_ratio,
     "goodness": bound_goodness,
-    "variance": bound_variance,
+    "variance": bound_numbers,
+    "poisson": bound_numbers,
 }
 """By criterion. Positive correctness and true positive rate change branches with the sign of a difference: no bound."""

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from service.core.bins import Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
-from service.core.criteria import TINY, Floats
+from service.core.criteria import Floats
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
+from service.core.deviations import TINY
 from service.core.encoding import Numbers, argsort_keys, smallest_unsigned
 from service.core.grid import Codes, Grid, build_grid, lift_grid, score_grid
 from service.core.parallel import run_parallel

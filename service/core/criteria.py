@@ -1,7 +1,8 @@
 """Impurities, measures of a split, and criteria: pure functions of the branches' statistics.
 
 Shapes: ``stats: (channel, ...)`` of a node, ``branches: (channel, branch, ...)`` of a split, float64. The channels are
-the weight of each class; or, for numbers, (weight, sum, sum of squares) about a centre near the node's mean.
+the weight of each class; or, for numbers, (weight, sum, sum of squares) about a centre near the node's mean, or those
+of `deviations`.
 A branch without weight contributes nothing. Undefined scores are NaN. Trailing axes are free: nodes, bins, cuts.
 """
 
@@ -14,11 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.deviations import TINY, concentrate_poisson, has_only_zeros, poisson
+from service.core.schema import Statistic
+
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-12
 """Scores closer than this, relative to the criterion's scale in the node, are tied."""
-TINY = 1e-300
-"""Stands in for a weight of 0 in denominators, whose numerators are 0 too."""
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -78,17 +80,20 @@ def weigh_numbers(stats: Floats) -> Floats:
 class Family:
     """An impurity with what it is made of.
 
-    ``concentrate`` is convex and grows by what a split gains: gain = (sum over branches - node) / weight.
+    ``concentrate`` is convex and grows by what a split gains: gain = (sum over branches - node) / weight, but for
+    ``branches`` that are ``undefined``: then it is NaN.
     """
 
     impurity: Callable[[Floats], Floats]
     concentrate: Callable[[Floats], Floats]
     weigh: Callable[[Floats], Floats]
+    undefined: Callable[[Floats], NDArray[np.bool_]] | None = None
 
     def gain(self, branches: Floats, node: Floats) -> Floats:
         """(...) the node's impurity less the branches', each by its share of the weight."""
         parts: Floats = self.concentrate(branches).sum(0)
-        return np.asarray((parts - self.concentrate(node)) / self.weigh(node))
+        gain = np.asarray((parts - self.concentrate(node)) / self.weigh(node))
+        return gain if self.undefined is None else np.where(self.undefined(branches), np.nan, gain)
 
     def cost(self, branches: Floats, node: Floats) -> Floats:
         """(...) the branches' impurities, each by its share of the weight."""
@@ -118,6 +123,7 @@ class Family:
 GINI = Family(gini, concentrate_gini, weigh_classes)
 ENTROPY = Family(entropy, concentrate_entropy, weigh_classes)
 VARIANCE = Family(variance, concentrate_numbers, weigh_numbers)
+POISSON = Family(poisson, concentrate_poisson, weigh_numbers, has_only_zeros)
 
 
 def _only_binary(score: Floats, branches: Floats) -> Floats:
@@ -192,13 +198,33 @@ NUMBER_MEASURES: dict[str, Measure] = {
     "pairwise_variance_reduction": VARIANCE.pairwise_gain,
     "information_content": VARIANCE.information_content,
 }
-LOWER_IS_BETTER = frozenset({"gini_cost", "entropy_cost", "variance_cost"})
-COSTS: dict[str, Family] = {"gini_cost": GINI, "entropy_cost": ENTROPY, "variance_cost": VARIANCE}
+DEVIANCE_MEASURES: dict[str, Measure] = {
+    "poisson_deviance_cost": POISSON.cost,
+    "poisson_deviance_reduction": POISSON.gain,
+    "information_content": POISSON.information_content,
+}
+MEASURES_OF: dict[Statistic, dict[str, Measure]] = {"moments": NUMBER_MEASURES, "deviance": DEVIANCE_MEASURES}
+"""The measures that each kind of statistics of numbers is enough for."""
+COSTS: dict[str, Family] = {
+    "gini_cost": GINI,
+    "entropy_cost": ENTROPY,
+    "variance_cost": VARIANCE,
+    "poisson_deviance_cost": POISSON,
+}
 """Measures that are what impurity a split leaves, with the impurity."""
+LOWER_IS_BETTER = frozenset(COSTS)
 RATIOS: dict[str, Family] = {"gain_ratio": ENTROPY, "gini_gain_ratio": GINI}
 """Gains by the information content."""
 GAINS = frozenset(
-    {"gini_gain", "information_gain", "goodness", "twoing", "variance_reduction", "pairwise_variance_reduction"}
+    {
+        "gini_gain",
+        "information_gain",
+        "goodness",
+        "twoing",
+        "variance_reduction",
+        "pairwise_variance_reduction",
+        "poisson_deviance_reduction",
+    }
 )
 """Measures that are by the node's weight: of a part of the node they count by its share."""
 
@@ -211,7 +237,8 @@ class Criterion:
 
     ``measure`` is the score's name; ``scale`` is what `TOLERANCE` is relative to; ``strict`` says that the score is
     strictly convex in the left branch's class weights; ``within`` is the measure that
-    chooses each feature's cut under C4.5's selection; ``tie_break`` decides among tied scores.
+    chooses each feature's cut under C4.5's selection; ``tie_break`` decides among tied scores; ``statistic`` is what
+    it needs to know of numbers.
     """
 
     name: str
@@ -223,6 +250,7 @@ class Criterion:
     binary: bool = False
     within: str | None = None
     tie_break: str | None = None
+    statistic: Statistic = "moments"
 
     @property
     def needs_positive(self) -> bool:
@@ -249,5 +277,6 @@ CRITERIA: dict[str, Criterion] = {
             tie_break="positive_correctness",
         ),
         Criterion("variance", "regression", "variance_reduction", VARIANCE),
+        Criterion("poisson", "regression", "poisson_deviance_reduction", POISSON, statistic="deviance"),
     )
 }

@@ -20,6 +20,7 @@ from service.core.tree import Tree
 from service.core.weigh import Learner, Sizes
 
 DIRECTIONS = {"up": 1, "down": -1}
+NOT_COUNTS = 'values below 0, or nothing above it: "poisson" needs targets of 0 or more, choose "variance"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,20 @@ def learn(
     _check_features(features, parameters)
     learner, shown = build_learner(features, target, parameters, positive)
     learner = replace(learner, sizes=sizes)
+    target = prepare_target(target, parameters)
     growth = grow(learner, target, progress)
     tree, leaf = build_tree(learner, target, growth, shown, parameters.loss)
     return Learnt(tree, learner, leaf)
+
+
+def prepare_target(target: Target, parameters: Parameters) -> Target:
+    """The target with what the criterion sums of it. Raises UnsuitableTask where it cannot be summed so."""
+    criterion = CRITERIA[parameters.criterion]
+    if target.values is None or criterion.statistic == target.statistic:
+        return target
+    if criterion.statistic == "deviance" and not (target.values.min() >= 0 and target.values.any()):
+        raise UnsuitableTask(Fault("/target", f'"{target.name}" has {NOT_COUNTS}'))
+    return replace(target, statistic=criterion.statistic)
 
 
 def build_learner(

@@ -11,7 +11,7 @@ from service.core.criteria import (
     CLASS_MEASURES,
     COSTS,
     GAINS,
-    NUMBER_MEASURES,
+    MEASURES_OF,
     POSITIVE_MEASURES,
     RATIOS,
     TOLERANCE,
@@ -57,7 +57,7 @@ class Objective:
     def measures(self) -> dict[str, Measure]:
         """Every measure that applies, by name; each takes altered branches and their altered node."""
         if self.criterion.task == "regression":
-            return NUMBER_MEASURES
+            return MEASURES_OF[self.criterion.statistic]
         if self.positive is None:
             return CLASS_MEASURES
         return CLASS_MEASURES | bind_positive(self.positive)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 Kind = Literal["numeric", "boolean", "nominal", "ordinal"]
 Label = str | int | float | bool
+Statistic = Literal["moments", "deviance"]
+"""What is summed of numbers: weight, sum and squares, or what the Poisson deviance is made of."""
 KINDS: tuple[Kind, ...] = ("numeric", "boolean", "nominal", "ordinal")
 
 MISSING = -1
@@ -72,7 +74,7 @@ class Feature:
 class Target:
     """What is learnt: ``codes: (row,)`` int32 into ``classes``, or for regression ``values: (row,)`` float64.
 
-    ``weight: (row,)`` float64, all positive; None where every row weighs 1.
+    ``weight: (row,)`` float64, all positive; None where every row weighs 1. ``statistic`` is what is summed of values.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Target:
     codes: NDArray[np.int32] | None = None
     values: NDArray[np.float64] | None = None
     weight: NDArray[np.float64] | None = None
+    statistic: Statistic = "moments"
 
     @property
     def is_classification(self) -> bool:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
+from service.core.deviations import TINY, rise_above
 from service.core.encoding import argsort_keys, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.schema import Target
+from service.core.schema import Statistic, Target
 
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
@@ -34,6 +35,10 @@ class Quantity:
 
     parts: tuple[Floats, ...] = ()
     units: tuple[Floats, ...] = ()
+
+    def take(self, inside: Selection, keep: Selection) -> Quantity:
+        """The same of some nodes, ``keep``, with their entries, ``inside``."""
+        return Quantity(tuple(part[inside] for part in self.parts), tuple(unit[keep] for unit in self.units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +82,15 @@ class Tally:
         )
         self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
+        self._squares: Quantity | None = None
+        self._scored, self._has_base = 1, False
         self.centre = np.zeros(entries.nodes)
         self.reach = np.zeros((2, entries.nodes))
         if target.values is not None:
-            self._centre_values(target.values[entries.row], entries)
+            self._centre_values(target.values[entries.row], entries, target.statistic)
         self._by_row: list[list[Floats]] | None = None
 
-    def _centre_values(self, values: Floats, entries: Entries) -> None:
+    def _centre_values(self, values: Floats, entries: Entries, statistic: Statistic) -> None:
         """Sums about the node's own mean: a node far from the origin loses no digits to its distance."""
         start = find_starts(entries.node, entries.nodes)
         low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
@@ -104,15 +111,25 @@ class Tally:
             (1, 2),
             worth=len(offset) > PARALLEL_CELLS,
         )
-        self.quantities = (self._whole_weight, first, second)
+        self.quantities, self._scored = (self._whole_weight, first, second), 2
+        if statistic == "deviance":
+            self._add_deviance(values, offset, weight, entries)
+
+    def _add_deviance(self, values: Floats, offset: Floats, weight: Floats | float, entries: Entries) -> None:
+        """Instead of squares: how many targets are above 0, and the deviance about the centre."""
+        centre = self.centre[entries.node]
+        deviance = weight * centre * rise_above(offset / np.maximum(centre, TINY))
+        positive = Quantity(((values > 0).astype(np.float64),), (np.ones(entries.nodes),))
+        self._squares = self.quantities[2]
+        self.quantities = (*self.quantities[:2], positive, _split(deviance, entries))
+        self._scored, self._has_base = 3, True
 
     def take(self, inside: Selection, keep: Selection) -> Tally:
         """The same for some nodes: their entries, and the nodes themselves."""
         part = copy.copy(self)
-        part.quantities = tuple(
-            Quantity(tuple(p[inside] for p in q.parts), tuple(u[keep] for u in q.units)) for q in self.quantities
-        )
+        part.quantities = tuple(quantity.take(inside, keep) for quantity in self.quantities)
         part._whole_weight = part.quantities[0]
+        part._squares = None if self._squares is None else self._squares.take(inside, keep)
         part.centre, part.reach = self.centre[keep], self.reach[:, keep]
         part._entry_row = self._entry_row[inside]
         part._label = None if self._label is None else self._label[inside]
@@ -210,7 +227,7 @@ class Tally:
 
     def bound_squares(self, group: NDArray[np.integer], rows: Ints, node: Ints) -> Floats:
         """(group,) at least the sum of squares of each; of its first part, with what rounding can have taken away."""
-        quantity = self.quantities[2]
+        quantity = self._squares or self.quantities[2]
         sums = np.bincount(group, weights=quantity.parts[0], minlength=len(rows))
         return np.asarray((sums + rows) * quantity.units[0][node])
 
@@ -221,8 +238,8 @@ class Tally:
 
     @property
     def scored(self) -> int:
-        """How many quantities scores need: of numbers the weight and the sum, for squares cancel in gains."""
-        return min(len(self.quantities), 2)
+        """How many quantities scores need: of numbers those before the squares or deviances, which cancel in gains."""
+        return self._scored
 
     def combine_scored(self, sums: Sequence[Ints], node: Ints) -> Floats:
         """As `combine`, for sums of the quantities that scores need."""
@@ -254,6 +271,8 @@ class Tally:
             for unit in quantity.units[1:]:
                 total = total + rest.pop(0) * unit[node]
             channels.append(total)
+        if self._has_base:
+            channels.insert(3, channels[0] * self.centre[node])
         return np.concatenate(channels)
 
     def count_rows(self, sums: Sequence[Ints], group: NDArray[np.integer], groups: int) -> Ints:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Form
 from service.core.criteria import Floats
-from service.core.schema import Feature, Label
+from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 
 TREE_LAYOUT = 1
@@ -44,7 +44,8 @@ class Tree:
     (`encoding.round_down`), and for an ordinal feature ``whole`` is the last code on the left. ``beside: (2, node)``,
     ``beside_whole: (2, node)`` are the training values next to the threshold. ``category_branch[category_start[i] +
     code]`` is the branch of a category at node i, -1 where the node saw none of it. ``counts: (class, node)`` are
-    class weights, ``probability: (node, class)`` what is answered; ``mean`` stands in for both in regression.
+    class weights, ``probability: (node, class)`` what is answered; ``mean`` stands in for both in regression, of which
+    ``statistic`` says what ``impurity`` is made of: squares, or deviances.
     """
 
     features: tuple[Feature, ...]
@@ -71,6 +72,7 @@ class Tree:
     prediction: Floats
     score: Floats
     reason: Ints
+    statistic: Statistic = "moments"
 
     @property
     def nodes(self) -> int:
@@ -92,9 +94,12 @@ class Tree:
     def from_arrays(cls, plain: Mapping[str, Any]) -> Tree:
         """The tree that `as_arrays` described."""
         # np.asarray looks through memory maps, whose own indexing is slow
-        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in ("features", "classes")}
+        plain_names = ("features", "classes", "statistic")
+        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in plain_names}
         features = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
-        return cls(**known, features=features, classes=tuple(plain["classes"]))
+        # what older files lack has its default
+        statistic = plain.get("statistic", "moments")
+        return cls(**known, features=features, classes=tuple(plain["classes"]), statistic=statistic)
 
 
 def find_heaviest_branches(tree: Tree) -> Ints:

@@ -306,3 +306,27 @@ def test_retention(client: FlaskClient, tennis: Columns) -> None:
     """A model keeps for the audit what the request says."""
     for retain in ("data", "summary", "none"):
         assert train(client, tennis, retain=retain)["retention"] == retain
+
+
+@pytest.mark.parametrize(
+    ("targets", "place"), [([1, 2, -0.5, 3], "/data/columns/y/2"), ([0, 0, 0, 0], "/data/columns/y/0")]
+)
+def test_poisson_needs_counts(client: FlaskClient, places_of: Expect, targets: list[float], place: str) -> None:
+    """Targets below 0, or none above it, are a 422 that names the row where the Poisson deviance is asked for."""
+    body = request_of({"x": [1, 2, 3, 4], "y": targets}, "y", parameters={"criterion": "poisson"})
+    assert "poisson" in places_of(client.post("/train", json=body), 422)[place]
+
+
+def test_a_poisson_model(client: FlaskClient) -> None:
+    """A model of counts trains, predicts means, shows its tree and lists its splits by the deviance."""
+    columns = {"x": [1, 2, 3, 4], "y": [1, 1, 4, 6]}
+    record = train(client, columns, "y", task="regression", parameters={"criterion": "poisson", "max_depth": 1})
+    links = record["links"]
+    answer = client.post(links["predict"], json={"data": {"columns": {"x": [0, 9]}}}).json
+    assert answer["predictions"] == [1, 5]
+    root = client.get(links["tree"]).json["nodes"][0]
+    assert (root["prediction"], root["mean"]) == (3, 3)
+    assert "variance" not in root
+    best = client.get(f"{links['splits']}?node=0&top=1").json["splits"][0]
+    assert best["score"] == best["scores"]["poisson_deviance_reduction"] == pytest.approx(root["score"])
+    assert best["branches"][0]["known"]["impurity"] == 0

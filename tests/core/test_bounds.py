@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from service.core.bounds import BOUNDS, Spread
 from service.core.criteria import CRITERIA, Floats
+from service.core.deviations import rise_above
 from service.core.objective import Objective
 
 CLASS_CRITERIA = [name for name in BOUNDS if CRITERIA[name].task == "classification"]
@@ -32,8 +33,8 @@ def score_subsets(criterion: str, below: Floats, rows: Floats, node: Floats) -> 
     chosen = np.array(list(product([0.0, 1.0], repeat=len(rows))))
     left = below[:, None] + (chosen @ rows).T
     right = node[:, None] - left
-    weight = left.sum(0) if criterion != "variance" else left[0]
-    whole = node.sum() if criterion != "variance" else node[0]
+    weight = left.sum(0) if criterion in CLASS_CRITERIA else left[0]
+    whole = node.sum() if criterion in CLASS_CRITERIA else node[0]
     proper = (weight > 1e-9) & (weight < whole - 1e-9)
     with np.errstate(all="ignore"):
         scores = Objective(CRITERIA[criterion]).score(np.stack([left, right], axis=1), node[:, None])
@@ -135,6 +136,37 @@ def test_no_branch_of_numbers_beats_its_bin(
     variance = float((weight * value * value).sum() / node[0])
     assert not np.isnan(bound)
     assert len(scores) == 0 or bound >= scores.max() - SLACK * max(variance, 1e-300)
+
+
+COUNT = st.floats(0, 3) | st.sampled_from([0.0, 0.0, 1.0, 1.0, 2.0, 1e6, 1e-6])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(COUNT, HEAVY), max_size=6),
+    st.lists(st.tuples(COUNT, HEAVY), min_size=1, max_size=8),
+    st.lists(st.tuples(COUNT, HEAVY), max_size=6),
+)
+@example([(0.0, 1.0)], [(0.0, 1.0), (1e6, 0.1), (0.0, 1.0)], [(1.0, 1.0)])
+def test_no_branch_of_counts_beats_its_bin(
+    below: list[tuple[float, float]], inside: list[tuple[float, float]], above: list[tuple[float, float]]
+) -> None:
+    """Whichever of a bin's rows go left, the reduction of the Poisson deviance is not above the bin's bound."""
+    target, weight = np.array([*below, *inside, *above]).T
+    if not target.any():
+        return
+    centre = np.average(target, weights=weight)
+    value = target - centre
+    channels = np.stack([weight, weight * value, target > 0, weight * centre], axis=1)
+    first, last = len(below), len(below) + len(inside)
+    node = channels.sum(0)
+    squares = float((weight * value * value)[first:last].sum())
+    spread = (np.array([[value.min()], [value.max()]]), np.array([[squares * (1 + 1e-12)]]))
+    scores = score_subsets("poisson", channels[:first].sum(0), channels[first:last], node)
+    bound = bound_bin("poisson", channels[:first].sum(0), channels[:last].sum(0), node, spread)
+    deviance = float((weight * centre * rise_above(value / centre)).sum() / node[0])
+    assert not np.isnan(bound)
+    assert len(scores) == 0 or bound >= scores.max() - SLACK * max(deviance, 1e-300)
 
 
 def test_numbers_all_alike_are_worth_their_edges() -> None:

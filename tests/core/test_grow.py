@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -63,6 +64,23 @@ def test_trees_of_classes(criterion: str, gaps: bool) -> None:
         target = random_target(source, columns, [2, 3, 10, 2][i % 4], ["none", "whole", "real"][i % 3])
         sizes = Sizes(1, int(source.integers(2, 300)), int(source.integers(1, 2000)))
         parameters = {"criterion": criterion, "max_depth": 5, **limits}
+        assert assert_bins_change_nothing(columns, target, parameters, sizes).tree.nodes > 1
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
+def test_trees_of_counts(gaps: bool, offset: float) -> None:
+    """By the Poisson deviance, many targets being 0 or all far from it: bins change no bit of the tree."""
+    source = np.random.default_rng(11 + gaps)
+    for i, limits in enumerate(LIMITS[:7]):
+        columns = random_columns(source, int(source.integers(300, 1500)), gaps=gaps)
+        target = random_target(source, columns, 0, ["none", "whole", "real"][i % 3])
+        rate = np.maximum(target.values, 0) if i % 2 else source.poisson(np.exp(target.values))  # type: ignore[arg-type]
+        target = replace(target, values=rate.astype(float) + offset)
+        sizes = Sizes(1, int(source.integers(2, 300)), int(source.integers(1, 2000)))
+        parameters = {"criterion": "poisson", "max_depth": 5, **limits}
+        if offset:
+            parameters.pop("min_gain", None)
         assert assert_bins_change_nothing(columns, target, parameters, sizes).tree.nodes > 1
 
 

@@ -114,6 +114,13 @@ def half_mean_squared_difference(moments: Sequence[tuple[Fraction, Fraction]]) -
     return pairs / (2 * total * total)
 
 
+def poisson(moments: Sequence[tuple[Fraction, Fraction]]) -> float:
+    """Half the Poisson deviance about the weighted mean, mean of y log(y / mean); 0 for no rows."""
+    total = sum(weight for weight, _ in moments)
+    mean = sum((weight * target for weight, target in moments), Fraction(0)) / (total or 1)
+    return math.fsum(float(w * y) * math.log(y / mean) for w, y in moments if y > 0) / float(total or 1)
+
+
 def class_measures(branches: Sequence[Sequence[Fraction]], positive: int | None = None) -> dict[str, Exact | None]:
     """Every measure of a split from its branches' class weights: (branch, class)."""
     sizes = [sum(branch, Fraction(0)) for branch in branches]
@@ -163,11 +170,17 @@ def positive_measures(
     }
 
 
-def number_measures(branches: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> dict[str, Exact | None]:
+def number_measures(
+    branches: Sequence[Sequence[tuple[Fraction, Fraction]]], criterion: str = "variance"
+) -> dict[str, Exact | None]:
     """Every measure of a split from its branches' (weight, target) pairs."""
     node = [pair for branch in branches for pair in branch]
     sizes = [sum((weight for weight, _ in branch), Fraction(0)) for branch in branches]
     shares = [size / sum(sizes, Fraction(0)) for size in sizes]
+    if criterion == "poisson":
+        cost = math.fsum(float(p) * poisson(branch) for p, branch in zip(shares, branches, strict=True))
+        defined = all(any(target > 0 for _, target in branch) for branch in branches)
+        return {"poisson_deviance_cost": cost, "poisson_deviance_reduction": poisson(node) - cost if defined else None}
     spread = [half_mean_squared_difference(branch) for branch in branches]
     whole = half_mean_squared_difference(node)
     return {
@@ -194,6 +207,8 @@ def impurity(problem: Problem, rows: Branch) -> Exact:
     """Impurity of the node under the problem's criterion."""
     if problem.criterion == "variance":
         return variance(problem.moments(rows))
+    if problem.criterion == "poisson":
+        return poisson(problem.moments(rows))
     counts = problem.counts(rows)
     return entropy(counts) if problem.criterion in ("entropy", "gain_ratio") else gini(counts)
 
@@ -234,6 +249,7 @@ CRITERIA = {
     "positive_correctness": Criterion("positive_correctness", majority_margin, tiny_weight),
     "true_positive_rate": Criterion("true_positive_rate", nothing, tiny, then="positive_correctness"),
     "variance": Criterion("variance_reduction", nothing, tiny_impurity),
+    "poisson": Criterion("poisson_deviance_reduction", nothing, tiny_impurity),
 }
 
 
@@ -253,7 +269,7 @@ def node_candidates(problem: Problem, rows: Branch) -> list[Candidate]:
 def measure(problem: Problem, branches: Sequence[Branch]) -> dict[str, Exact | None]:
     """Every measure of the partition."""
     if not problem.classes:
-        return number_measures([problem.moments(branch) for branch in branches])
+        return number_measures([problem.moments(branch) for branch in branches], problem.criterion)
     positive = None if problem.positive is None else list(problem.classes).index(problem.positive)
     return class_measures([problem.counts(branch) for branch in branches], positive)
 

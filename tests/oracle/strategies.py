@@ -108,6 +108,18 @@ def regression(draw: st.DrawFn) -> Problem:
 
 
 @st.composite
+def counts(draw: st.DrawFn) -> Problem:
+    """A problem with halves of 0 and more to predict, one of which counts and is above 0."""
+    rows = draw(st.integers(1, 12))
+    halves = st.lists(st.integers(0, 8).map(lambda half: half / 2), min_size=rows, max_size=rows)
+    counted = draw(weights(rows))
+    targets = draw(halves.filter(lambda drawn: any(y * w for y, w in zip(drawn, counted, strict=True))))
+    asked = draw(limits()) | draw(handling())
+    made = draw(columns(rows))
+    return Problem(made, targets, counted, criterion="poisson", ordinals=ordinals(made), **asked)
+
+
+@st.composite
 def messy_regression(draw: st.DrawFn) -> Problem:
     """Numbers to predict of very different sizes, by weights such as 0.1: their sums depend on the order of adding."""
     rows = draw(st.integers(3, 14))

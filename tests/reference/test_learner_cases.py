@@ -375,3 +375,15 @@ def test_an_unseen_category_at_a_multiway_split(service: Service) -> None:
     assert answer["probabilities"] == [[pytest.approx(0.4), pytest.approx(0.6)], [0, 1]]
     assert answer["leaves"][0] == 0
     assert "hail" in json.dumps(answer["warnings"])
+
+
+def test_poisson_with_gaps(service: Service) -> None:
+    """L8 (scikit-learn 32870): with missing values no Poisson impurity is below 0, and a branch of one row has 0."""
+    columns = {"x": [None, 1, 2, 3, None], "y": [0.49, 0.5, 0.7, 1.5, 0.8]}
+    model = service.train(columns, "y", {"parameters": {"criterion": "poisson"}})
+    listing = service.listing(model)
+    branches = [branch["known"] for split in listing["splits"] for branch in split["branches"]]
+    impurities = [each["impurity"] for each in [*service.tree(model), *listing["nodes"], *branches]]
+    assert min(impurities) == 0
+    assert {branch["impurity"] for branch in branches if branch["n"] == 1} == {0}
+    assert all(split["score"] >= -1e-15 for split in listing["splits"] if split["score"] is not None)

@@ -1,0 +1,69 @@
+"""Trees of numbers beside scikit-learn's on the data sets that it ships: equal impurities and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_diabetes
+from sklearn.tree import DecisionTreeRegressor
+
+from tests.oracle.contract import Service
+
+LIMITS = [{}, {"min_samples_leaf": 5}, {"max_depth": 3, "min_samples_split": 10}]
+Table = NDArray[np.float64]
+
+
+def read_diabetes() -> tuple[Table, Table]:
+    """442 patients: ten columns, as float32 has them since that is what the peer compares, and a whole number."""
+    columns, target = load_diabetes(return_X_y=True)
+    return columns.astype(np.float32).astype(np.float64), target
+
+
+def train(service: Service, columns: Table, target: Table, criterion: str, more: Mapping[str, Any]) -> Sequence[Any]:
+    """The nodes of our tree."""
+    data = {f"x{place}": column.tolist() for place, column in enumerate(columns.T)}
+    weight = more.get("weight")
+    names = {"weight": "w"} if weight is not None else {}
+    data |= {"w": weight.tolist()} if weight is not None else {}
+    limits = {name: value for name, value in more.items() if name != "weight"}
+    body = {"task": "regression", "parameters": {"criterion": criterion, **limits}, **names}
+    return service.tree(service.train(data | {"y": target.tolist()}, "y", body))
+
+
+def assert_alike(ours: Sequence[Any], theirs: Any) -> int:  # noqa: ANN401 - scikit-learn's Tree
+    """Impurities and answers agree in all nodes down to where a tie was broken otherwise; how many were compared."""
+    waiting, compared = [(0, 0)], 0
+    while waiting:
+        mine, other = waiting.pop()
+        node = ours[mine]
+        compared += 1
+        assert node["n"] == theirs.n_node_samples[other]
+        assert node["impurity"] == pytest.approx(theirs.impurity[other], rel=1e-9, abs=1e-12)
+        assert np.ravel(node["prediction"]) == pytest.approx(np.ravel(theirs.value[other]), rel=1e-12)
+        left, right = theirs.children_left[other], theirs.children_right[other]
+        assert node["leaf"] == (left < 0), node
+        if node["leaf"]:
+            continue
+        share = theirs.weighted_n_node_samples[[left, right]] / theirs.weighted_n_node_samples[other]
+        gain = theirs.impurity[other] - float(share @ theirs.impurity[[left, right]])
+        assert node["score"] == pytest.approx(gain, rel=1e-9, abs=1e-9 * node["impurity"])
+        same = node["feature"] == f"x{theirs.feature[other]}"
+        if same and node["split"]["threshold"] == pytest.approx(theirs.threshold[other], rel=1e-6):
+            waiting += zip(node["children"], (left, right), strict=True)
+    return compared
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_poisson(service: Service, limits: dict[str, Any], weighted: bool) -> None:
+    """By the Poisson deviance, with a third of the targets 0, weighted or not."""
+    columns, target = read_diabetes()
+    target = np.maximum(target - 100, 0)
+    weight = np.arange(len(target)) % 3 + 1.0 if weighted else None
+    peer = DecisionTreeRegressor(criterion="poisson", random_state=0, **limits).fit(columns, target, weight)
+    nodes = train(service, columns, target, "poisson", limits | ({"weight": weight} if weighted else {}))
+    assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)
