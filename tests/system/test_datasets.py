@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -208,3 +209,48 @@ def test_rows_without_a_target(server: RunningServer) -> None:
     dropped = server.client.post("/train", body | {"missing_target": "drop"})
     assert dropped.status == 201
     assert dropped.body["training"]["rows"] == 153 - 37
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_evaluate(server: RunningServer, train: Train, name: str) -> None:
+    """What `/evaluate` measures on the training rows follows from what `/predict` answers to them, row by row."""
+    record, data = train(name), DATASETS[name]
+    answer, told = evaluate(server, record, data), predict(server, record, data)
+    assert answer["rows"] == len(data.targets)
+    if record["task"] == "regression":
+        misses = [guess - target for guess, target in zip(told["predictions"], data.targets, strict=True)]
+        mean = sum(data.targets) / len(misses)
+        square = sum(miss**2 for miss in misses)
+        expected = {
+            "mae": sum(map(abs, misses)) / len(misses),
+            "rmse": math.sqrt(square / len(misses)),
+            "r2": 1 - square / sum((target - mean) ** 2 for target in data.targets),
+        }
+    else:
+        assert answer["confusion"] == count_confusion(told, data)
+        hits = [row[place] for place, row in enumerate(answer["confusion"])]
+        places = [told["classes"].index(target) for target in data.targets]
+        right = [share[place] for share, place in zip(told["probabilities"], places, strict=True)]
+        recalls = [hit / sum(row) for hit, row in zip(hits, answer["confusion"], strict=True)]
+        expected = {
+            "accuracy": sum(hits) / len(places),
+            "balanced_accuracy": sum(recalls) / len(recalls),
+            "log_loss": -sum(map(math.log, right)) / len(places),
+        }
+    assert {metric: answer["metrics"][metric] for metric in expected} == pytest.approx(expected, rel=1e-9)
+    assert record["metrics"]
+    for metric, value in record["metrics"].items():
+        assert value == pytest.approx(answer["metrics"][metric], rel=1e-12)
+
+
+def evaluate(server: RunningServer, record: Mapping[str, Any], data: Dataset) -> dict[str, Any]:
+    """The measures on the training rows."""
+    answer = server.client.post(record["links"]["evaluate"], {"data": {"columns": data.columns}})
+    assert answer.status == 200, answer.body
+    return dict(answer.body)
+
+
+def count_confusion(told: Mapping[str, Any], data: Dataset) -> list[list[int]]:
+    """Rows by their class and by what they were taken for."""
+    pairs = Counter(zip(data.targets, told["predictions"], strict=True))
+    return [[pairs[true, guess] for guess in told["classes"]] for true in told["classes"]]
