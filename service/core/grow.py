@@ -138,7 +138,7 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     if batch.entries.nodes > 1:
         child = np.empty(batch.tally.all_rows, np.int32)
         child[batch.entries.row] = batch.entries.node
-        ordered = ordered.regroup(child, len(batch.entries.row), np.zeros(1, np.int64))
+        ordered = ordered.regroup(child, batch.entries.node, np.zeros(1, np.int64))
     return replace(batch, ordered=ordered)
 
 
@@ -239,7 +239,7 @@ def _pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
     if above.ordered is not None:
         child = np.full(rows, -1, np.int32)
         child[kept] = batch.entries.node
-        return replace(batch, ordered=above.ordered.regroup(child, len(kept), above.starts()))
+        return replace(batch, ordered=above.ordered.regroup(child, batch.entries.node, above.starts()))
     return batch
 
 

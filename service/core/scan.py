@@ -7,7 +7,8 @@ node, by value, so the groups stand at the same places in every line:
     age       4 1 9 0 3 | 5 2 8 | 7 6 11 10      row numbers, ascending by age within each node
     income    9 4 0 3 1 | 8 5 2 | 6 7 10 11
 
-Running sums along a line give the left branch of every cut. A split keeps the order: a stable sort by child.
+Running sums along a line give the left branch of every cut. A split keeps the order: the rows of the first child are
+looked out and put first, then those of the second.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
-from service.core.encoding import CodedFeature, Numbers
+from service.core.encoding import CodedFeature, Numbers, argsort_keys
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.statistics import Ints, Selection, Tally
 
@@ -49,42 +50,63 @@ class Ordered:
         """Some of the lines."""
         return Ordered(self.feature[lines], self.row[lines], self.code[lines])
 
-    def regroup(self, child: NDArray[np.int32], kept: int, start: Ints) -> Ordered:
-        """Entries grouped by ``child: (row,)``, rows of -1 left out; ``kept`` rows remain.
+    def regroup(self, child: NDArray[np.int32], node: Ints, start: Ints) -> Ordered:
+        """Entries grouped by ``child: (row,)``, rows of -1 left out; ``node: (entry,)`` is the child of what remains.
 
-        Children are numbered in the order of their parents, so a stable sort within a stretch of whole nodes, which
-        begin at ``start: (node,)``, is enough; stretches keep the keys within 16 bits, which numpy sorts by counting.
+        The nodes so far begin at ``start: (node,)``, and children are numbered in the order of their parents.
         """
+        key = child[self.row[0]]
+        top = np.maximum.reduceat(key, start)
+        # what is left out is no reason for a third branch
+        bottom = np.minimum.reduceat(np.where(key < 0, len(node), key), start)
+        parted = top > bottom
+        if (top > bottom + 1).any():
+            return self._sort_by(child, len(node))
+        second = np.zeros(max(int(top.max()), 0) + 1, bool)
+        second[top[parted]] = True
+        side = np.zeros(len(child), np.uint8)
+        np.add(second.take(child, mode="clip"), 1, out=side, where=child >= 0, casting="unsafe")
+        return self._part(side, second[node])
+
+    def _part(self, side: NDArray[np.uint8], second: NDArray[np.bool_]) -> Ordered:
+        """Each node in two: first its rows with ``side: (row,)`` 1, then those with 2; those with 0 are left out.
+
+        ``second: (entry,)`` tells which of the two stand at the places of the result.
+        """
+        shape = (len(self.row), len(second))
+        row, code = np.empty(shape, np.int32), np.empty(shape, np.int32)
+        places = (np.flatnonzero(~second), np.flatnonzero(second))
+
+        def fill(lines: slice) -> None:
+            old_row, old_code = self.row[lines].ravel(), self.code[lines].ravel()
+            of_entry, count = side.take(old_row), len(self.row[lines])
+            for which, place in enumerate(places):
+                at = np.flatnonzero(of_entry == which + 1)
+                row[lines, place] = old_row.take(at).reshape(count, len(place))
+                code[lines, place] = old_code.take(at).reshape(count, len(place))
+
+        step = max(1, PORTION // max(self.row.shape[1], 1))
+        portions = [slice(begin, begin + step) for begin in range(0, len(row), step)]
+        run_parallel(fill, portions, worth=self.row.size > PARALLEL_CELLS)
+        return Ordered(self.feature, row, code)
+
+    def _sort_by(self, child: NDArray[np.int32], kept: int) -> Ordered:
+        """Entries grouped by ``child: (row,)``, of which ``kept`` are not -1, whatever groups they had."""
         row, code = np.empty((len(self.row), kept), np.int32), np.empty((len(self.row), kept), np.int32)
-        done = 0
-        for begin, end in _list_stretches(start, self.row.shape[1]):
-            key = child[self.row[:, begin:end]]
-            stays = int((key[0] >= 0).sum()) if len(key) else 0
-            if stays:
-                # what is left out gets the greatest key, and is cut off
-                last = int(key.max()) + 1
-                first = int(key[0][key[0] >= 0].min())
-                key = np.where(key < 0, last, key) - first
-                narrow = key.astype(np.uint16 if last - first < 2**16 else np.int32)
-                order = np.argsort(narrow, axis=1, kind="stable")[:, :stays]
-                row[:, done : done + stays] = np.take_along_axis(self.row[:, begin:end], order, axis=1)
-                code[:, done : done + stays] = np.take_along_axis(self.code[:, begin:end], order, axis=1)
-            done += stays
+        gone = int(child.max()) + 1
+
+        def fill(line: int) -> None:
+            key = child.take(self.row[line]).astype(np.int64)
+            key[key < 0] = gone
+            order = argsort_keys(key, gone + 1)[:kept]
+            row[line], code[line] = self.row[line].take(order), self.code[line].take(order)
+
+        run_parallel(fill, range(len(row)), worth=self.row.size > PARALLEL_CELLS)
         return Ordered(self.feature, row, code)
 
 
-STRETCH = 30_000
-"""Entries are regrouped in stretches of about so many."""
-
-
-def _list_stretches(start: Ints, entries: int) -> list[tuple[int, int]]:
-    """Runs of whole nodes of about `STRETCH` entries; a larger node is a run of its own."""
-    runs, begin = [], 0
-    for place in [*start[1:].tolist(), entries]:
-        if place - begin >= STRETCH or place == entries:
-            runs.append((begin, place))
-            begin = place
-    return runs
+PORTION = 60_000
+"""Lines are parted several at once, up to about so many entries, which the processor's cache holds."""
 
 
 def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordered:

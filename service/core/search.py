@@ -17,6 +17,7 @@ from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
 from service.core.nominate import Board, Nominees
 from service.core.parallel import run_parallel
+from service.core.screen import can_screen, weigh_near
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
@@ -108,7 +109,7 @@ def _search_run(learner: Learner, batch: Batch) -> Splits:
         nominees.within[segment], nominees.across[segment], nominees.tie[segment] = (
             found.within, found.across, found.tie
         )  # fmt: skip
-        if small or weigh is weigh_contenders:
+        if small or weigh in NARROW:
             boards.append(board)
     chosen, best = choose(learner, batch, nominees)
     splits = _no_splits(nodes)
@@ -116,13 +117,15 @@ def _search_run(learner: Learner, batch: Batch) -> Splits:
         boards += [
             Board(learner, batch, *weigh(learner, batch, wanted))
             for run, weigh in _list_units(learner, batch)
-            if weigh is not weigh_contenders and len(wanted := np.intersect1d(run, chosen))
+            if weigh not in NARROW and len(wanted := np.intersect1d(run, chosen))
         ]
     category = [resolve(learner, splits, board, chosen, best) for board in boards]
     return replace(splits, category=np.concatenate([splits.category, *category], axis=1))
 
 
 Weigh = Callable[[Learner, Batch, Ints], tuple[Block, list[Candidates]]]
+NARROW: tuple[Weigh, ...] = (weigh_contenders, weigh_near)
+"""Those that give few candidates, which are kept until the winner is known."""
 
 
 def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
@@ -134,12 +137,20 @@ def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
     elif batch.ordered is not None:
         lines = batch.ordered.feature
         most = max(1, BLOCK_CELLS // len(batch.entries.row))
-        for begin in range(0, len(lines), most):
-            yield lines[begin : begin + most], weigh_lines
+        gaps = np.array([learner.features[f].has_missing for f in lines.tolist()])
+        if can_screen(learner, batch):
+            yield from ((run, weigh_near) for run in _part(lines[~gaps], most))
+            yield from ((run, weigh_lines) for run in _part(lines[gaps], most))
+        else:
+            yield from ((run, weigh_lines) for run in _part(lines, most))
     taken = set(lines.tolist())
     others = np.array([f for f in range(len(learner.features)) if f not in taken], np.int64)
     for run in list_blocks(learner, others, len(batch.entries.row)):
         yield run, weigh_block
+
+
+def _part(features: Ints, most: int) -> list[Ints]:
+    return [features[begin : begin + most] for begin in range(0, len(features), most)]
 
 
 def choose(learner: Learner, batch: Batch, nominees: Nominees) -> tuple[Ints, Floats]:

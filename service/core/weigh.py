@@ -59,6 +59,14 @@ class Batch:
         """What cuts need to know of the nodes."""
         return Nodes(self.tally, self.sums, self.rows)
 
+    def pick_lines(self, features: Ints) -> Ordered:
+        """The lines of ``features``, which are kept in order."""
+        if self.ordered is None:
+            raise ValueError("the batch has no rows in order")
+        if len(features) == len(self.ordered.feature):
+            return self.ordered
+        return self.ordered.take_lines(np.searchsorted(self.ordered.feature, features))
+
     def starts(self) -> Ints:
         """(node,) where each node's entries begin."""
         return np.cumsum(self.rows) - self.rows
@@ -175,8 +183,7 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
     ordered = batch.ordered
     if ordered is None:
         return weigh_block(learner, batch, features)
-    if len(features) < len(ordered.feature):
-        ordered = ordered.take_lines(np.searchsorted(ordered.feature, features))
+    ordered = batch.pick_lines(features)
     grouping = Grouping(batch.entries.node, batch.starts(), batch.rows)
     parameters = learner.parameters
     free = parameters.min_samples_leaf == 1 and parameters.min_weight_leaf == 0 and learner.directions is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from service.core.candidates import Block, Candidates, Form
 from service.core.encoding import encode
-from service.core.scan import LACKING, STRETCH, arrange
+from service.core.scan import LACKING, PORTION, arrange
 from service.core.schema import Column, Target
 from service.core.weigh import Batch, Learner, weigh_block, weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
@@ -61,11 +61,11 @@ def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bo
     parent = np.unique(parent, return_inverse=True)[1]
     start = np.flatnonzero(np.diff(parent, prepend=-1))
     whole = arrange(features, np.arange(2), np.arange(rows))
-    above = whole.regroup(parent.astype(np.int32), rows, np.zeros(1, np.int64))
+    above = whole.regroup(parent.astype(np.int32), parent, np.zeros(1, np.int64))
     child = 2 * parent + source.integers(0, 2, rows)
     child[source.random(rows) < (0.8 if most_go else 0.1)] = -1
     kept = int((child >= 0).sum())
-    below = above.regroup(child.astype(np.int32), kept, start)
+    below = above.regroup(child.astype(np.int32), np.sort(child[child >= 0]), start)
     for line in range(2):
         order = whole.row[line]
         expected = order[np.argsort(child[order], kind="stable")][rows - kept :]
@@ -76,17 +76,17 @@ def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bo
 
 
 def test_a_split_of_many_rows_keeps_the_order() -> None:
-    """Several stretches, and more children than 16 bits hold, are regrouped alike."""
-    rows = 3 * STRETCH
+    """Several portions, and more children than 16 bits hold, are regrouped alike."""
+    rows = 3 * PORTION
     source = np.random.default_rng(0)
     features = encode([Column("x", "numeric", source.random(rows))])
     whole = arrange(features, np.arange(1), np.arange(rows))
     for children in (20, 70_000):
         parent = np.sort(source.integers(0, children // 2, rows))
         parent = np.unique(parent, return_inverse=True)[1]
-        above = whole.regroup(parent.astype(np.int32), rows, np.zeros(1, np.int64))
+        above = whole.regroup(parent.astype(np.int32), parent, np.zeros(1, np.int64))
         child = 2 * parent + source.integers(0, 2, rows)
-        below = above.regroup(child.astype(np.int32), rows, np.flatnonzero(np.diff(parent, prepend=-1)))
+        below = above.regroup(child.astype(np.int32), np.sort(child), np.flatnonzero(np.diff(parent, prepend=-1)))
         order = whole.row[0]
         assert (below.row[0] == order[np.argsort(child[order], kind="stable")]).all()
 
