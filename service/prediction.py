@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.answers import answer_rows
 from service.core.conform import conform
@@ -16,6 +18,21 @@ from service.core.schema import Column, Table
 from service.core.tree import Tree
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """``items[which]``, not carried out: of few items that come many times each has to be written as text but once.
+
+    ``items``: (item,) or (item, class) float64; ``which``: (row,) int64.
+    """
+
+    items: NDArray[np.float64]
+    which: NDArray[np.int64]
+
+    def __getitem__(self, row: int) -> Any:  # noqa: ANN401 - a number or an array
+        """The item of a row."""
+        return self.items[self.which[row]]
 
 
 class Predictor:
@@ -54,13 +71,13 @@ def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, A
     tree = predictor.tree
     columns, warnings = conform(table, tree.features, predictor.refuse_missing)
     answers = answer_rows(tree, predictor.guide(columns), columns, table.rows)
-    prediction = answers.prediction[answers.index]
     if not tree.classes:
-        return {"predictions": prediction, "leaves": answers.index, "warnings": warnings}
+        predictions = Picked(answers.prediction, answers.index)
+        return {"predictions": predictions, "leaves": answers.index, "warnings": warnings}
     return {
-        "predictions": predictor.labels[prediction.astype(np.int64)].tolist(),
+        "predictions": predictor.labels[answers.prediction[answers.index].astype(np.int64)].tolist(),
         "classes": list(tree.classes),
-        "probabilities": answers.probability[answers.index],
+        "probabilities": Picked(answers.probability, answers.index),
         "leaves": answers.index,
         "warnings": warnings,
     }

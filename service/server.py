@@ -13,6 +13,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
 from service.app import create_app
+from service.large_body import read_in_one_go
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
 from service.telemetry import configure_logging
@@ -67,6 +68,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "logger_class": SharedLog,
             "control_socket_disable": True,  # it would lie in the home directory, which a container may not have
             "post_worker_init": self.greet,
+            "pre_request": lambda _, req: read_in_one_go(req),
         }
         for name, value in options.items():
             self.cfg.set(name, value)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from service.api.json import answer, encode
+from service.prediction import Picked
 
 
 class Mapped(np.ndarray):  # type: ignore[type-arg] # any array
@@ -43,6 +44,17 @@ def refuse(text: str) -> NoReturn:
 def test_encoding(value: object, expected: object) -> None:
     """Arrays of any layout and type come out as lists, exact, with null for what is not a number."""
     assert json.loads(encode(value), parse_constant=refuse) == expected
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 1), (5, 3), (5, 2, 2), (5, 0)])
+@pytest.mark.parametrize("rows", [0, 1, 4, 40])
+def test_picked_items(shape: tuple[int, ...], rows: int) -> None:
+    """Items that are picked by their places are written, to the byte, as if they had been copied, NaN included."""
+    generator = np.random.default_rng(rows)
+    items = generator.normal(size=shape)
+    items.flat[1:3] = np.nan, 1e300
+    which = generator.integers(0, 4, rows)
+    assert encode({"a": Picked(items, which)}) == encode({"a": items[which]})
 
 
 def test_strangers_are_refused() -> None:

@@ -116,6 +116,23 @@ def test_what_is_cut() -> None:
     assert data["a"].values.dtype == np.int64
     rows = parse(b'{"data":{"rows":[[1,2.5],[3,4]],"header":["a","b"]},"target":"a"}')["data"]["rows"]
     assert (rows.values.tolist(), rows.cells()) == ([[1, 2.5], [3, 4]], [[1, 2.5], [3, 4]])
+    spaced = parse(b'{"data": {"rows": [[1, 2.5], [3, 4], [5, 6]]}}')["data"]["rows"]
+    assert spaced.values.tolist() == [[1, 2.5], [3, 4], [5, 6]]
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize("width", [1, 2, 40])
+@pytest.mark.parametrize("at", [0, 1, 150, 298])
+def test_one_uneven_row(separators: tuple[str, str], width: int, at: int) -> None:
+    """Of many rows one that hands a number to the next, or holds one in a list, is noticed wherever it stands."""
+    even = [[row + column / 4 for column in range(width)] for row in range(300)]
+    handed, nested = [list(row) for row in even], [list[Any](row) for row in even]
+    handed[at + 1].append(handed[at].pop())
+    nested[at][-1] = [nested[at][-1]]
+    for rows, kind in ((even, Numbers), (handed, list), (nested, list)):
+        got = parse(json.dumps({"data": {"rows": rows}}, separators=separators).encode())["data"]["rows"]
+        assert type(got) is kind
+        assert (got.cells() if isinstance(got, Numbers) else got) == rows
 
 
 @pytest.mark.parametrize(
