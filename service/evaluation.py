@@ -13,7 +13,7 @@ from service.core.answers import Answers, answer_rows
 from service.core.conform import conform, conform_classes
 from service.core.criteria import Floats
 from service.core.errors import Fault, InvalidData, pointer
-from service.core.evaluate import ClassFit, Metrics, measure_classes, measure_numbers
+from service.core.evaluate import ClassFit, Metrics, find_positive, measure_classes, measure_numbers
 from service.core.folds import take_cells
 from service.core.schema import Column, Label, Table
 from service.core.statistics import Ints
@@ -133,7 +133,7 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
         truth,
         None if weight is None else weight.values.astype(np.float64),
         classes,
-        _find_positive(classes, told.get("positive_class")),
+        find_positive(classes, told.get("positive_class")),
         record.body["parameters"]["criterion"] == "poisson",
         warnings,
     )
@@ -154,12 +154,6 @@ def _select_columns(request: EvaluationRequest, trained: str, predictor: Predict
         message = f'there is no column "{name}" with the true answers: add it, or name another one as "target"'
         raise InvalidData(Fault(pointer("data", "columns", name), message))
     return posted[name], None if request.weight is None else posted[request.weight]
-
-
-def _find_positive(classes: Sequence[Label], posted: Label | None) -> int:
-    """The index of the positive class; the last one where none was named."""
-    same = [k for k, label in enumerate(classes) if label == posted and type(label) is type(posted)]
-    return same[0] if same else len(classes) - 1
 
 
 def _warn_unseen(target: Column, truth: Floats | Ints, classes: Sequence[Label]) -> list[str]:

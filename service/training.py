@@ -19,6 +19,8 @@ from service.core.folds import take_cells
 from service.core.learn import Learnt, learn
 from service.core.parameters import Parameters, Task, resolve
 from service.core.schema import Column, Label, Table, Target
+from service.core.validate import cross_validate
+from service.cross_validation import check_plan, read_plan, show_trials
 from service.listing import summarize_splits
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
@@ -44,6 +46,7 @@ class TrainingRequest:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     positive_class: Label | None = None
     missing_target: str = "refuse"
+    cross_validation: int | Mapping[str, Any] | None = None
     name: str | None = None
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +66,7 @@ def train(
     task, warnings = _decide_task(request, target_column, posted)
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
+    plan = read_plan(request.cross_validation, parameters.seed)
     keep = find_usable_rows(target_column, weight_column, request.missing_target)
     if parameters.criterion == "poisson":
         _check_counts(target_column, keep)
@@ -74,10 +78,15 @@ def train(
     capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
     if parameters.max_depth == 0:
         capped = parameters
+    if plan is not None:
+        warnings += check_plan(plan, target)
     learnt = learn(columns, target, capped, request.positive_class)
     warnings += _find_warnings(learnt, target, parameters, settings)
     retention = request.retain or settings.retain
     body = _describe(request, parameters, learnt, target, target_column, warnings)
+    if plan is not None:
+        trials = cross_validate(columns, target, capped, request.positive_class, plan)
+        body["metrics"]["cross_validation"] = show_trials(plan, trials)
     body["training"] |= {"data_sha256": hash_data([*columns, target_column]), "seconds": round(clock() - began, 4)}
     return store.add(
         ModelDraft(

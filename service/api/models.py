@@ -86,7 +86,13 @@ class ModelSchema(SummarySchema):
         required=True,
     )
     tree = Anything({"type": "object", "properties": _whole("nodes", "leaves", "depth")}, required=True)
-    metrics = Anything({"type": "object", "description": "On the training rows"}, required=True)
+    metrics = Anything(
+        {
+            "type": "object",
+            "description": "On the training rows; `cross_validation`, where it was asked for, on rows held out",
+        },
+        required=True,
+    )
     description = fields.String(required=True)
     tags = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
     retention = fields.String(

@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from service import training
 from service.api.blueprint import Resource
-from service.api.fields import ClassLabel, Envelope, JsonObject, TrainingData, choice, text
+from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TrainingData, choice, text
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
 from service.api.state import settings, store
@@ -23,6 +23,24 @@ from service.readers.places import placed_as_posted
 from service.store.naming import NAME, check_description, check_name, check_tags
 
 blueprint = Resource("train", __name__, description="Training")
+
+_FOLDS = {"type": "integer", "minimum": 2}
+CROSS_VALIDATION = {
+    "description": "The number of folds to validate in, or an object that has the seed and the repeats as well",
+    "oneOf": [
+        _FOLDS,
+        {
+            "type": "object",
+            "required": ["folds"],
+            "additionalProperties": False,
+            "properties": {
+                "folds": _FOLDS,
+                "seed": {"type": ["integer", "null"], "minimum": 0, "description": "The parameter `seed` if absent"},
+                "repeats": {"type": ["integer", "null"], "minimum": 1, "default": 1},
+            },
+        },
+    ],
+}
 
 
 class TrainingSchema(Envelope):
@@ -53,6 +71,7 @@ class TrainingSchema(Envelope):
     missing_target = choice(
         "What becomes of rows without a target", "refuse", "drop", allow_none=True, load_default="refuse"
     )
+    cross_validation = Anything(CROSS_VALIDATION, allow_none=True)
     name = fields.String(
         allow_none=True,
         metadata={
@@ -101,6 +120,7 @@ def read_request(envelope: dict[str, Any]) -> training.TrainingRequest:
         parameters=envelope.get("parameters") or {},
         positive_class=envelope.get("positive_class"),
         missing_target=envelope["missing_target"] or "refuse",
+        cross_validation=envelope.get("cross_validation"),
         name=envelope.get("name"),
         description=envelope["description"],
         tags=envelope["tags"],

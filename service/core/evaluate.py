@@ -7,13 +7,14 @@ by their true class; the last column has those whose label training did not have
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from service.core.answers import Answers
 from service.core.criteria import Floats
-from service.core.schema import Target
+from service.core.schema import Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
 
@@ -56,6 +57,21 @@ def measure_fit(tree: Tree, target: Target, node: Ints) -> Metrics:
         "mae": float(np.average(np.abs(error), weights=target.weight)),
         "rmse": square**0.5,
     }
+
+
+def measure(answers: Answers, target: Target, positive: int, criterion: str) -> Metrics:
+    """Every measure of the answers to the rows of the target; the criterion says which deviance numbers have."""
+    if target.codes is not None:
+        return measure_classes(answers, target.codes.astype(np.int64), target.weight, positive).metrics
+    if target.values is None:
+        return {}
+    return measure_numbers(answers, target.values, target.weight, criterion == "poisson")
+
+
+def find_positive(classes: Sequence[Label], positive: Label | None) -> int:
+    """The index of the positive class; the last one where none is named."""
+    same = [k for k, label in enumerate(classes) if label == positive and type(label) is type(positive)]
+    return same[0] if same else len(classes) - 1
 
 
 def measure_classes(answers: Answers, truth: Ints, weight: Floats | None, positive: int) -> ClassFit:

@@ -15,7 +15,7 @@ Rows = NDArray[np.bool_] | Ints
 """Which rows: (row,) True for each, or their numbers."""
 
 
-def assign_folds(target: Target, folds: int, seed: int) -> Ints:
+def assign_folds(target: Target, folds: int, seed: int | Sequence[int]) -> Ints:
     """(row,) int64 the fold of each row, 0 to ``folds`` - 1, where 1 <= folds.
 
     Rows are shuffled, sorted by their target and dealt out like cards, so that the sizes of folds differ by at most

@@ -129,7 +129,10 @@ def _find_positive(target: Target, positive: Label | None, needed: bool, criteri
 
 def _read_class_weight(posted: str | Mapping[str, float] | None, target: Target, weight: Floats) -> Floats | None:
     if posted == "balanced":
-        return np.asarray(weight.sum() / (len(weight) * weight))
+        # a class that these rows do not have, as in a fold, has no share
+        balanced: Floats = np.ones(len(weight))
+        np.divide(weight.sum() / np.count_nonzero(weight), weight, out=balanced, where=weight > 0)
+        return balanced
     return _read_by_class("class_weight", posted, target) if isinstance(posted, Mapping) else None
 
 

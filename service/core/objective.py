@@ -138,7 +138,9 @@ def alter_classes(
     shown = class_weight
     if priors is not None:
         current = weight if shown is None else weight * shown
-        factor = priors / priors.sum() * current.sum() / current
+        present = current > 0  # a class that these rows do not have, as in a fold, leaves its share to the others
+        share = priors / priors[present].sum() * current.sum()
+        factor = np.divide(share, current, out=np.ones_like(current), where=present)
         shown = factor if shown is None else shown * factor
     if loss is None:
         return shown, shown
