@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates
-from service.core.criteria import TINY, TOLERANCE, Floats
+from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import Cuts, build_cuts
+from service.core.deviations import TINY
 from service.core.scan import Ordered
 from service.core.statistics import Ints, Tally
 from service.core.weigh import Batch, Learner
