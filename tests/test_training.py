@@ -7,18 +7,20 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.auditing import list_splits, show_tree
 from service.core.errors import CoreError
-from service.core.schema import Column
+from service.core.schema import Column, Table
 from service.errors import NotRetained
 from service.listing import SplitQuery
-from service.prediction import predict
+from service.prediction import Picked, predict
 from service.readers.cells import Declared
 from service.settings import Settings
+from service.store.records import ModelRecord
 from service.training import TrainingRequest, hash_data, train
 from tests.making import Trainer, make_table
 
@@ -31,6 +33,12 @@ def tree_of(trainer: Trainer, record: Any) -> list[dict[str, Any]]:  # noqa: ANN
     """The nodes of a model."""
     nodes: list[dict[str, Any]] = show_tree(record, trainer.store)["nodes"]
     return nodes
+
+
+def share_rows(trainer: Trainer, record: ModelRecord, asked: Table) -> npt.NDArray[np.float64]:
+    """(row, class) the probabilities of the rows."""
+    picked: Picked = predict(record, asked, trainer.store)["probabilities"]
+    return picked.items[picked.which]
 
 
 def shape_of(trainer: Trainer, record: Any) -> list[Any]:  # noqa: ANN401 - a record
@@ -202,7 +210,7 @@ def test_class_weights_are_weights(trainer: Trainer) -> None:
     expected = trainer(by_row, weight="w", parameters={"max_depth": 1})
     asked = make_table({"x": [1, 2, 3]})
     assert shape_of(trainer, heavy) == shape_of(trainer, expected)
-    left, right = (predict(record, asked, trainer.store)["probabilities"] for record in (heavy, expected))
+    left, right = (share_rows(trainer, record, asked) for record in (heavy, expected))
     assert left == pytest.approx(right, rel=1e-12)
     assert tree_of(trainer, heavy)[0]["counts"] == [4, 4], "the counts stay those of the data"
 
@@ -214,16 +222,16 @@ def test_balanced_is_equal_priors(trainer: Trainer) -> None:
     priors = trainer(rows, parameters={"priors": {"a": 1, "b": 1}})
     assert shape_of(trainer, balanced) == shape_of(trainer, priors)
     stump = trainer(rows, parameters={"priors": {"a": 1, "b": 1}, "max_depth": 0})
-    answer = predict(stump, make_table({"x": [1]}), trainer.store)
-    assert answer["probabilities"].tolist() == [[pytest.approx(0.5), pytest.approx(0.5)]]
+    assert share_rows(trainer, stump, make_table({"x": [1]})).tolist() == [[pytest.approx(0.5), pytest.approx(0.5)]]
 
 
 def test_a_loss_changes_answers_and_not_probabilities(trainer: Trainer) -> None:
     """Where missing b costs nine times as much, a leaf of one b and four a answers b, and still says one fifth."""
     rows = {"x": [1] * 5, "y": list("aaaab")}
     record = trainer(rows, parameters={"loss": [[0, 1], [9, 0]]})
-    answer = predict(record, make_table({"x": [1]}), trainer.store)
-    assert (answer["predictions"], answer["probabilities"].tolist()) == (["b"], [[0.8, 0.2]])
+    asked = make_table({"x": [1]})
+    assert predict(record, asked, trainer.store)["predictions"] == ["b"]
+    assert share_rows(trainer, record, asked).tolist() == [[0.8, 0.2]]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +256,7 @@ def test_monotonic_classes(trainer: Trainer) -> None:
     rows = {"x": [1, 1, 2, 2, 3, 3, 4, 4], "y": list("aaabaabb")}
     free, bound = trainer(rows), trainer(rows, parameters={"monotonic": {"x": "up"}})
     asked = make_table({"x": [1, 2, 3, 4]})
-    shares = [predict(record, asked, trainer.store)["probabilities"][:, 1].tolist() for record in (free, bound)]
+    shares = [share_rows(trainer, record, asked)[:, 1].tolist() for record in (free, bound)]
     assert shares[0] == [0, 0.5, 0, 1]
     assert shares[1] == sorted(shares[1])
     assert shares[1][3] == 1
