@@ -156,7 +156,7 @@ def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints)
     names = [coded.feature.name for coded in learner.features]
     columns = zip(
         listing.nodes[listing.node[rows]].tolist(), ranks.tolist(), listing.chosen[rows].tolist(),
-        listing.feature[rows].tolist(), listing.reason[rows].tolist(), strict=True,
+        listing.feature[rows].tolist(), listing.reason[rows].tolist(), listing.score[rows].tolist(), strict=True,
     )  # fmt: skip
     return [
         {
@@ -166,12 +166,12 @@ def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints)
             "feature": names[feature],
             "split": splits[i],
             "branches": branches[i],
-            "score": scores[learner.objective.criterion.measure][i],
+            "score": show_number(score),
             "scores": {name: values[i] for name, values in scores.items()},
             "admissible": reason == Reason.ADMISSIBLE,
             "reason": None if reason == Reason.ADMISSIBLE else Reason(reason).name.lower(),
         }
-        for i, (node, rank, chosen, feature, reason) in enumerate(columns)
+        for i, (node, rank, chosen, feature, reason, score) in enumerate(columns)
     ]
 
 

@@ -17,7 +17,7 @@ from service.core.errors import Fault, InvalidData, InvalidParameters, Unsuitabl
 from service.core.evaluate import measure_fit
 from service.core.folds import take_cells
 from service.core.learn import Learnt, learn
-from service.core.parameters import Parameters, Task, resolve
+from service.core.parameters import CLASSIFIERS, Parameters, Task, resolve
 from service.core.schema import Column, Label, Table, Target
 from service.core.validate import cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
@@ -145,7 +145,7 @@ def _decide_task(request: TrainingRequest, target: Column, posted: Mapping[str, 
         task: Task = request.task
     elif criterion is not None:
         task = criterion.task
-    elif request.positive_class is not None or target.kind != "numeric" or request.algorithm in ("id3", "c45"):
+    elif request.positive_class is not None or target.kind != "numeric" or request.algorithm in CLASSIFIERS:
         task = "classification"
     else:
         distinct = np.unique(target.values[~target.is_missing()])

@@ -128,6 +128,7 @@ def test_the_fit_of_a_regression(trainer: Trainer) -> None:
         ([1, 2, 1, 2], {"task": "classification"}, "classification"),
         ([1, 2, 1, 2], {"positive_class": 2}, "classification"),
         ([1, 2, 1, 2], {"algorithm": "c45"}, "classification"),
+        ([1, 2, 1, 2], {"algorithm": "j48"}, "classification"),
         ([1, 2, 1, 2], {"parameters": {"criterion": "entropy"}}, "classification"),
     ],
 )

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Candidates, Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.judge import judge, narrow_bounds, read_values
+from service.core.judge import Reason, judge, narrow_bounds, read_values
 from service.core.learn import prepare_target
 from service.core.objective import Objective
 from service.core.schema import Target
-from service.core.search import USEFUL_MARGIN
 from service.core.statistics import Entries, Ints
 from service.core.tree import Tree
 from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_block
@@ -95,8 +95,8 @@ class Listing:
     """All candidates of ``nodes``, in (node, feature, candidate) order; every array is (candidate,).
 
     ``table``, ``place``: where its branches are in ``tables``. ``node`` indexes ``nodes``. ``score`` is that of the
-    criterion. ``rank`` is 1 for the best under the selection, 0 for what is inadmissible. ``chosen`` marks the split
-    that the tree took. ``centre: (node,)`` is what the sums of a regression are about.
+    criterion, less what gains pay if they are ``priced``. ``rank`` is 1 for the best under the selection, 0 for what is
+    inadmissible. ``chosen`` marks the tree's split. ``centre: (node,)`` is what the sums of a regression are about.
     """
 
     nodes: Ints
@@ -111,6 +111,7 @@ class Listing:
     score: Floats
     rank: Ints
     chosen: NDArray[np.bool_]
+    priced: bool
 
     def find_rows(self, node: int) -> Ints:
         """The candidates of one node (an index into ``nodes``)."""
@@ -118,7 +119,7 @@ class Listing:
 
     def score_rows(self, measure: str, rows: Ints) -> Floats:
         """The scores of some candidates under any measure."""
-        if measure == self.objective.criterion.measure:
+        if measure == self.objective.criterion.measure and not self.priced:
             return self.score[rows]
         scores = np.empty(len(rows))
         of_table = self.table[rows]
@@ -161,26 +162,30 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     for run in list_blocks(learner, np.arange(len(learner.features)), len(batch.entries.row)):
         block, found = weigh_block(learner, batch, run, constants=True)
         for table in found:
-            reason, within = judge(learner, batch, block, table)
-            score = within
+            judged = judge(learner, batch, block, table)
+            reason, score = judged.reason, judged.within
+            gain = score
             if learner.parameters.selection != "criterion":
-                score = score_branches(objective, table.branches, table.gone, objective.criterion.measure)
+                branches, gone = objective.alter(table.branches), objective.alter_gone(table.gone)
+                with np.errstate(invalid="ignore"):
+                    score = objective.score(branches, branches.sum(1), gone, judged.price)
+                    gain = objective.score_within(branches, branches.sum(1), "c45", gone, judged.price)
             size = len(table.segment)
             origin = [np.full(size, len(tables)), np.arange(size)]
             whole.append([*origin, block.node[table.segment], block.feature[table.segment], reason.astype(np.int64)])
-            real.append([np.where(reason == 0, within, -np.inf), score])
+            real.append([np.where(reason == 0, judged.within, -np.inf), score, gain])
             tables.append(table)
     none = np.empty(0, np.int64)
     position = np.concatenate([table.position for table in tables] or [none])
     of_table, place, node, feature, reasons = (np.concatenate([p[i] for p in whole] or [none]) for i in range(5))
-    within, score = (np.concatenate([p[i] for p in real] or [none.astype(float)]) for i in range(2))
+    within, score, gain = (np.concatenate([p[i] for p in real] or [none.astype(float)]) for i in range(3))
     order = np.lexsort((position, feature, node))
     of_table, place, node, feature, reasons = (each[order] for each in (of_table, place, node, feature, reasons))
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
-        np.zeros(len(node), np.int64), np.zeros(len(node), bool),
+        np.zeros(len(node), np.int64), np.zeros(len(node), bool), learner.parameters.cut_penalty is not None,
     )  # fmt: skip
-    rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order]))
+    rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order], gain[order]))
     return replace(unranked, rank=rank, chosen=(rank == 1) & ~audited.tree.is_leaf[nodes][node])
 
 
@@ -224,18 +229,18 @@ def find_bounds(learner: Learner, tree: Tree) -> Floats:
     return bounds
 
 
-def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats) -> list[Floats]:
+def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> list[Floats]:
     """What ranks, first key first, each (candidate,): tied with the best, the tie-breaking score, the score.
 
-    ``within: (candidate,)`` is -inf for what is inadmissible. Under C4.5's selection the first key says that the
-    candidate is its feature's and has a useful gain.
+    ``within: (candidate,)`` is -inf for what is inadmissible. Under C4.5's selection, which takes the mean of ``gain:
+    (candidate,)``, the first key says that the candidate is its feature's and has a useful gain.
     """
     criterion, node = learner.objective.criterion, listing.node
     score = np.where(within > -np.inf, listing.score, -np.inf)
     eligible: NDArray[np.bool_] | None = None
     rival = score
     if learner.parameters.selection == "c45":
-        eligible = _find_eligible(learner, batch, node, listing.feature, within)
+        eligible = _find_eligible(learner, batch, listing, within, gain)
         rival = np.where(eligible, score, -np.inf)
     best = np.full(batch.entries.nodes, -np.inf)
     np.maximum.at(best, node, rival)
@@ -251,20 +256,22 @@ def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats
     return [*keys, np.where(tied, 0.0, score)]
 
 
-def _find_eligible(learner: Learner, batch: Batch, node: Ints, feature: Ints, within: Floats) -> NDArray[np.bool_]:
-    """(candidate,) True for each feature's first best cut, where its gain is useful (see `search.choose`)."""
+def _find_eligible(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> NDArray[np.bool_]:
+    """(candidate,) True for each feature's first best candidate, where its gain is useful (see `search.choose`)."""
     features = len(learner.features)
-    segment = node * features + feature
+    segment = listing.node * features + listing.feature
     best = np.full(batch.entries.nodes * features, -np.inf)
     np.maximum.at(best, segment, within)
-    tolerance = learner.objective.tolerance(batch.stats, "c45")
-    near = np.flatnonzero((within >= best[segment] - tolerance[node]) & (within > -np.inf))
+    ordered = ~learner.find_spent()[listing.feature]
+    cut, other = (learner.objective.tolerance(batch.stats, how)[listing.node] for how in ("c45", "criterion"))
+    near = np.flatnonzero((within >= best[segment] - np.where(ordered, cut, other)) & (within > -np.inf))
     first = near[np.diff(segment[near], prepend=-1) != 0]  # candidates stand in segment order
-    table = best.reshape(-1, features)
-    useful = np.isfinite(table)
-    mean = np.where(useful, table, 0.0).sum(1) / np.maximum(useful.sum(1), 1)
-    eligible = np.zeros(len(node), bool)
-    eligible[first] = within[first] >= mean[node[first]] - USEFUL_MARGIN
+    table = np.full(len(best), -np.inf)
+    table[segment[~ordered & (listing.reason == Reason.NO_IMPROVEMENT)]] = 0.0
+    table[segment[first]] = gain[first]
+    useful = find_useful(table.reshape(-1, features), find_many_valued(learner.features, batch.tally.all_rows))
+    eligible = np.zeros(len(segment), bool)
+    eligible[first] = useful.ravel()[segment[first]]
     return eligible
 
 

@@ -39,6 +39,7 @@ def can_bound(learner: Learner) -> bool:
     return (
         learner.objective.criterion.name in BOUNDS
         and learner.parameters.selection == "criterion"
+        and not learner.parameters.has_cut_rules
         and learner.directions is None
     )
 

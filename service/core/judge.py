@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.c45 import ROUNDING, find_short_cuts, is_cut, price_cuts
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import Floats
 from service.core.objective import Objective
@@ -27,26 +29,47 @@ class Reason(IntEnum):
     MONOTONIC = 6
     NO_IMPROVEMENT = 7
     MIN_GAIN = 8
+    CUT_LIMIT = 9
 
 
-def judge(
-    learner: Learner, batch: Batch, block: Block, table: Candidates, tolerance: Floats | None = None
-) -> tuple[NDArray[np.uint8], Floats]:
-    """(candidate,) the `Reason` against each candidate, and the score that selects within its feature.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """All (candidate,): the `Reason` against it; the score that selects within its feature; what its gain paid."""
+
+    reason: NDArray[np.uint8]
+    within: Floats
+    price: Floats | None
+
+
+def select_within(learner: Learner, block: Block) -> str:
+    """How a candidate is chosen among its feature's: under C4.5's selection cuts by gain, groups by the criterion.
+
+    The features of a ``block`` are cut alike.
+    """
+    if len(block.feature) and learner.is_ordered(int(block.feature[0])):
+        return learner.parameters.selection
+    return "criterion"
+
+
+def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, tolerance: Floats | None = None) -> Judged:
+    """What is said of each candidate.
 
     ``tolerance: (node,)`` is that of the selection within a feature, where it is known already.
     """
     parameters, objective = learner.parameters, learner.objective
+    selection = select_within(learner, block)
     if tolerance is None:
-        tolerance = objective.tolerance(batch.stats, parameters.selection)
+        tolerance = objective.tolerance(batch.stats, selection)
     node = block.node[table.segment]
     branches = objective.alter(table.branches)
+    limited = _find_limited(learner, block, table)
+    price = _price(learner, batch, block, table, limited)
     if table.gone is None:
-        within = objective.score_within(branches, objective.alter(batch.stats)[:, node], parameters.selection)
+        within = objective.score_within(branches, objective.alter(batch.stats)[:, node], selection, price=price)
         baseline = objective.baseline(batch.stats)[node]
     else:
         gone = objective.alter(table.gone)
-        within = objective.score_within(branches, branches.sum(1), parameters.selection, gone)
+        within = objective.score_within(branches, branches.sum(1), selection, gone, price)
         baseline = objective.baseline(table.branches.sum(1))
     reason = np.zeros(len(node), np.uint8)
     with np.errstate(invalid="ignore"):
@@ -57,16 +80,44 @@ def judge(
     if learner.directions is not None:
         reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
     reason[np.isnan(within)] = Reason.UNDEFINED
-    if parameters.min_weight_leaf > 0:
-        weight = objective.criterion.family.weigh(table.branches)
-        reason[_starves(table.rows, weight < parameters.min_weight_leaf, parameters)] = Reason.MIN_WEIGHT_LEAF
-    if parameters.min_samples_leaf > 1:
-        reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
+    if limited is not None:
+        reason = np.where(limited > 0, limited, reason)
     if batch.used is not None:
         reason[batch.used[node, block.feature[table.segment]]] = Reason.USED_ON_PATH
     if table.form == Form.CONSTANT:
         reason[:] = Reason.CONSTANT
-    return reason, within
+    return Judged(reason, within, price)
+
+
+def _find_limited(learner: Learner, block: Block, table: Candidates) -> NDArray[np.uint8] | None:
+    """(candidate,) the limit on branches that a candidate breaks, or 0; None where there is no limit."""
+    parameters, weigh = learner.parameters, learner.objective.criterion.family.weigh
+    if not (parameters.cut_limit or parameters.min_weight_leaf > 0 or parameters.min_samples_leaf > 1):
+        return None
+    reason = np.zeros(len(table.segment), np.uint8)
+    if parameters.cut_limit:
+        cut = is_cut(table, learner.features, block.feature[table.segment])
+        short = find_short_cuts(table, weigh(table.branches), len(table.branches))
+        reason[cut & short] = Reason.CUT_LIMIT
+    if parameters.min_weight_leaf > 0:
+        light = weigh(table.branches) < parameters.min_weight_leaf * (1 - ROUNDING)
+        reason[_starves(table.rows, light, parameters)] = Reason.MIN_WEIGHT_LEAF
+    if parameters.min_samples_leaf > 1:
+        reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
+    return reason
+
+
+def _price(
+    learner: Learner, batch: Batch, block: Block, table: Candidates, limited: NDArray[np.uint8] | None
+) -> Floats | None:
+    """(candidate,) what the gain of each pays; None where nothing does."""
+    penalty, objective = learner.parameters.cut_penalty, learner.objective
+    if not penalty:
+        return None
+    cut = is_cut(table, learner.features, block.feature[table.segment])
+    weight = objective.criterion.family.weigh(objective.alter(batch.stats))[block.node[table.segment]]
+    counted = cut if limited is None or penalty == "distinct" else limited == Reason.ADMISSIBLE
+    return np.where(cut, price_cuts(table, weight, counted), 0.0)
 
 
 def _starves(rows: Ints, small: NDArray[np.bool_], parameters: Parameters) -> NDArray[np.bool_]:

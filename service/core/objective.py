@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.core.c45 import charge
 from service.core.criteria import (
     CLASS_MEASURES,
     COSTS,
@@ -91,14 +92,20 @@ class Objective:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(content > 0, family.gain(branches, known) * share / content, np.nan)
 
-    def score(self, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats:
-        """(...) the criterion of altered ``branches``, see `rate`."""
-        return self.rate(self.criterion.measure, branches, known, gone)
+    def score(self, branches: Floats, known: Floats, gone: Floats | None = None, price: Floats | None = None) -> Floats:
+        """(...) the criterion of altered ``branches``, see `rate`; its gain less ``price``."""
+        score = self.rate(self.criterion.measure, branches, known, gone)
+        if price is None or self.criterion.within is None:
+            return charge(score, price)
+        return charge(score, price, self.rate("information_content", branches, known, gone))
 
-    def score_within(self, branches: Floats, known: Floats, selection: str, gone: Floats | None = None) -> Floats:
-        """(...) what chooses a feature's candidate: the criterion, or under C4.5's selection its gain; see `rate`."""
-        name = self.criterion.within if selection == "c45" else None
-        return self.rate(name or self.criterion.measure, branches, known, gone)
+    def score_within(
+        self, branches: Floats, known: Floats, selection: str, gone: Floats | None = None, price: Floats | None = None
+    ) -> Floats:
+        """(...) what chooses a feature's candidate: as `score`, or under C4.5's selection the gain less ``price``."""
+        if selection == "c45" and self.criterion.within:
+            return charge(self.rate(self.criterion.within, branches, known, gone), price)
+        return self.score(branches, known, gone, price)
 
     def break_ties(self, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats | None:
         """(...) what decides among tied scores, if anything but the order does; see `rate`."""

@@ -1,4 +1,4 @@
-"""What a caller may ask of the learner: one table of parameters, three presets, everything resolved and checked."""
+"""What a caller may ask of the learner: one table of parameters, four presets, everything resolved and checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeGuard
 
-from service.core.criteria import CRITERIA
+from service.core.criteria import CRITERIA, ENTROPY
 from service.core.errors import Fault, InvalidParameters, UnsuitableTask, pointer
 
 Task = Literal["classification", "regression"]
@@ -29,6 +29,8 @@ class Parameters:
     min_samples_leaf: int = 1
     min_weight_leaf: float = 0.0
     leaf_limit: str = "all"
+    cut_limit: str | None = None
+    cut_penalty: str | None = None
     min_gain: float = 0.0
     empty_branches: bool = False
     pruning: str | None = None
@@ -37,6 +39,11 @@ class Parameters:
     loss: Sequence[Sequence[float]] | None = None
     monotonic: Mapping[str, str] | None = None
     seed: int | None = None
+
+    @property
+    def has_cut_rules(self) -> bool:
+        """True where numeric cuts have a limit of their own or pay: all of a feature's have to be weighed then."""
+        return self.cut_limit is not None or self.cut_penalty is not None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by name, as the record shows them."""
@@ -117,6 +124,8 @@ RULES: dict[str, Check] = {
     "min_samples_leaf": _whole(1),
     "min_weight_leaf": _amount,
     "leaf_limit": _choice("all", "two"),
+    "cut_limit": _choice(None, "c45"),
+    "cut_penalty": _choice(None, "tried", "distinct"),
     "min_gain": _amount,
     "empty_branches": _flag,
     "pruning": _choice(None),
@@ -133,7 +142,13 @@ PRESETS: dict[str, dict[str, Any]] = {
             "reuse_features": False},
     "c45": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "reuse_features": False,
             "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two"},
+    "j48": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "threshold_value": "data",
+            "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45",
+            "cut_penalty": "tried", "empty_branches": True},
 }  # fmt: skip
+
+CLASSIFIERS = frozenset({"id3", "c45", "j48"})
+"""The presets that are for classes only."""
 
 
 def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters:
@@ -185,6 +200,8 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
                 '"gain_ratio" or "gini_gain_ratio"',
             )
         )
+    if parameters.cut_penalty and CRITERIA[parameters.criterion].family is not ENTROPY:
+        faults.append(Fault("/parameters/cut_penalty", 'is in bits: it needs the criterion "entropy" or "gain_ratio"'))
     if CRITERIA[parameters.criterion].binary and parameters.nominal == "multiway":
         faults.append(
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')
@@ -192,7 +209,7 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
     if task == "regression":
         faults += [
             Fault(pointer("parameters", name), "is for classification only")
-            for name in ("class_weight", "priors", "loss")
+            for name in ("class_weight", "priors", "loss", "cut_limit")
             if getattr(parameters, name) is not None
         ]
     return faults

@@ -41,6 +41,7 @@ def can_screen(learner: Learner, batch: Batch) -> bool:
         and learner.objective.criterion.name in SCREENED
         and learner.objective.alteration is None
         and learner.parameters.min_weight_leaf == 0
+        and not learner.parameters.has_cut_rules
         and learner.directions is None
         and len(batch.entries.row) <= MOST_ENTRIES
     )

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
@@ -28,8 +29,6 @@ RUN_NODES = 64
 """Nodes whose bins are counted are searched so many together."""
 KEPT_CELLS = 2_000_000
 """Up to so many rows x features the candidates are kept until the winner is known; beyond it they are weighed again."""
-USEFUL_MARGIN = 1e-3
-"""Under C4.5's selection a feature competes whose gain is the mean useful gain less this, or more (C4.5 release 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +98,15 @@ def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Spl
 
 def _search_run(learner: Learner, batch: Batch) -> Splits:
     nodes, features = batch.entries.nodes, len(learner.features)
-    nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0)))
+    nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0, -np.inf)))
     boards = []
     small = len(batch.entries.row) * features <= KEPT_CELLS
     for run, weigh in _list_units(learner, batch):
         board = Board(learner, batch, *weigh(learner, batch, run))
         found = board.nominate()[0]
         segment = (board.block.node, board.block.feature)
-        nominees.within[segment], nominees.across[segment], nominees.tie[segment] = (
-            found.within, found.across, found.tie
-        )  # fmt: skip
+        for name in ("within", "across", "tie", "gain"):
+            getattr(nominees, name)[segment] = getattr(found, name)
         if small or weigh in NARROW:
             boards.append(board)
     chosen, best = choose(learner, batch, nominees)
@@ -158,10 +156,8 @@ def choose(learner: Learner, batch: Batch, nominees: Nominees) -> tuple[Ints, Fl
     # of a feature's tied candidates the nominee is the first, not the best: its score is no measure for other features
     across = nominees.within
     if learner.parameters.selection == "c45":
-        useful = np.isfinite(nominees.within)
-        count = np.maximum(useful.sum(1), 1)
-        mean = np.where(useful, nominees.within, 0.0).sum(1) / count
-        across = np.where(nominees.within >= mean[:, None] - USEFUL_MARGIN, nominees.across, -np.inf)
+        useful = find_useful(nominees.gain, find_many_valued(learner.features, batch.tally.all_rows))
+        across = np.where(useful, nominees.across, -np.inf)
     best = across.max(1)
     with np.errstate(invalid="ignore"):
         tied = across >= (best - learner.objective.tolerance(batch.stats))[:, None]
@@ -188,7 +184,8 @@ def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: 
             # scored on its own, so that no digit depends on what it was weighed beside
             branches = learner.objective.alter(table.branches[:, :, place[segment]])
             gone = learner.objective.alter_gone(table.take_gone(place[segment]))
-            splits.score[node] = learner.objective.score(branches, branches.sum(1), gone)
+            price = board.find_price(index, place[segment])
+            splits.score[node] = learner.objective.score(branches, branches.sum(1), gone, price)
             category.append(_describe(learner, splits, table, block, node, place[segment]))
     return np.concatenate(category, axis=1)
 

@@ -187,6 +187,7 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
     grouping = Grouping(batch.entries.node, batch.starts(), batch.rows)
     parameters = learner.parameters
     free = parameters.min_samples_leaf == 1 and parameters.min_weight_leaf == 0 and learner.directions is None
+    free = free and not parameters.has_cut_rules
     # rows that weigh next to nothing may be tied with what lies beside them
     alike = batch.tally.counts_rows and learner.objective.alteration is None
     strict = free and alike and learner.objective.criterion.strict

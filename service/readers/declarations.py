@@ -9,7 +9,7 @@ from service.core.errors import Fault, InvalidData, pointer
 from service.core.schema import KINDS, Kind, Label
 from service.readers.cells import Declared, keep_apart
 
-_ORDINAL = 'give {"kind": "ordinal", "categories": [...]} with the categories from lowest to highest.'
+_ORDER = {"ordinal": "the categories from lowest to highest", "nominal": "all categories that may occur, in any order"}
 
 CATEGORIES: dict[str, Any] = {
     "oneOf": [
@@ -23,7 +23,8 @@ CATEGORIES: dict[str, Any] = {
                 "categories": {
                     "type": "array",
                     "minItems": 1,
-                    "description": "Of an ordinal column, from lowest to highest",
+                    "description": "Of an ordinal column, from lowest to highest; of a nominal one, in the order that "
+                    "breaks ties and that listings keep. Rows need not have all of them",
                     "items": {"type": ["string", "number", "boolean"]},
                 },
             },
@@ -66,20 +67,21 @@ def find_complaint(said: object) -> str | None:
     if isinstance(said, str):
         said = {"kind": said}
     if not isinstance(said, dict) or not said.keys() <= {"kind", "categories"}:
-        return "A declaration is a kind, or an object with `kind` and, for an ordinal column, `categories`."
+        return "A declaration is a kind, or an object with `kind` and, for ordinal and nominal columns, `categories`."
     kind, categories = said.get("kind"), said.get("categories")
     if kind not in KINDS:
         return f"The kind is one of {', '.join(KINDS)}."
-    if kind == "ordinal":
-        return _find_complaint_of(categories)
-    return None if categories is None else f"A {kind} column takes no categories; only an ordinal one has an order."
+    if kind == "ordinal" or (kind == "nominal" and categories is not None):
+        return _find_complaint_of(kind, categories)
+    return None if categories is None else f"A {kind} column takes no categories; ordinal and nominal ones do."
 
 
-def _find_complaint_of(categories: object) -> str | None:
+def _find_complaint_of(kind: str, categories: object) -> str | None:
+    form = f'give {{"kind": "{kind}", "categories": [...]}} with {_ORDER[kind]}.'
     if not isinstance(categories, list) or not categories:
-        return f"An ordinal column needs its order: {_ORDINAL}"
+        return f"The categories of the {kind} column are missing: {form}"
     if not all(isinstance(label, Label) for label in categories):
-        return f"A category is a string, a number, true or false: {_ORDINAL}"
+        return f"A category is a string, a number, true or false: {form}"
     if len(set(map(keep_apart, categories))) < len(categories):
-        return f"A category stands twice: {_ORDINAL}"
+        return f"A category stands twice: {form}"
     return None

@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding
 
 
 def read_table() -> dict[str, list[str]]:
-    """The cells of docs/parameters.md by parameter: its defaults under `cart`, `id3` and `c45`."""
+    """The cells of docs/parameters.md by parameter: its defaults under each preset."""
     rows = [
         line.strip("| ").split(" | ") for line in PAGE.split("## Criteria")[0].splitlines() if line.startswith("| `")
     ]
@@ -37,7 +37,7 @@ def test_the_page_has_every_default() -> None:
     """docs/parameters.md lists every parameter, in order, with what each preset makes of it."""
     documented = read_table()
     assert [*documented] == [*Parameters.__dataclass_fields__]
-    for column, algorithm in enumerate(("cart", "id3", "c45")):
+    for column, algorithm in enumerate(("cart", "id3", "c45", "j48")):
         resolved = resolve(algorithm, {}, "classification").as_dict()
         assert {name: read_default(cells[column]) for name, cells in documented.items()} == resolved, algorithm
 
@@ -63,7 +63,8 @@ def test_every_parameter_has_a_rule() -> None:
         ("max_depth", -1), ("max_depth", 1.5), ("max_depth", True), ("max_leaf_nodes", 0), ("min_samples_split", 1),
         ("min_samples_leaf", 0), ("min_samples_leaf", None), ("min_weight_leaf", -0.5),
         ("min_weight_leaf", float("nan")), ("min_gain", "0"),
-        ("min_gain", float("inf")), ("empty_branches", 1), ("pruning", "error_based"), ("class_weight", "auto"),
+        ("min_gain", float("inf")), ("empty_branches", 1), ("cut_limit", 25), ("cut_penalty", True),
+        ("pruning", "error_based"), ("class_weight", "auto"),
         ("class_weight", {"a": 0}), ("class_weight", {}), ("priors", {"a": -1, "b": 2}), ("priors", [0.5, 0.5]),
         ("loss", [[0, 1]]), ("loss", [[1, 1], [1, 0]]), ("loss", [[0, 0], [1, 0]]), ("loss", [[0, -1], [1, 0]]),
         ("loss", [[0, "1"], [1, 0]]), ("monotonic", {"x": 1}), ("monotonic", ["x"]), ("seed", -1), ("depth", 3),
@@ -92,6 +93,8 @@ def test_all_faults_are_told_at_once() -> None:
         ("cart", {"criterion": "goodness", "nominal": "multiway"}, "classification", "/parameters/nominal"),
         ("id3", {"criterion": "true_positive_rate"}, "classification", "/parameters/nominal"),
         ("cart", {"priors": {"a": 1}}, "regression", "/parameters/priors"),
+        ("cart", {"cut_limit": "c45"}, "regression", "/parameters/cut_limit"),
+        ("cart", {"cut_penalty": "tried"}, "classification", "/parameters/cut_penalty"),
         ("chaid", {}, "classification", "/algorithm"),
     ],
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.oracle import naive_tree as naive
 from tests.oracle import strategies
 from tests.oracle.contract import Service, feature_of
-from tests.oracle.naive_tree import Problem
+from tests.oracle.naive_tree import Branch, Problem
 from tests.oracle.test_naive_twin import ask, route
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -140,31 +140,45 @@ def test_many_categories_of_many_classes(service: Service, problem: Problem) -> 
     assert (naive_best(replace(problem, nominal="one_vs_rest")) or 0) * (1 - 1e-9) <= found <= best * (1 + 1e-9)
 
 
-def c45_choice(problem: Problem, rows: Sequence[int], used: set[str]) -> str | None:
-    """C4.5's feature: each one's best cut by gain, then the best ratio among those with at least the mean gain."""
-    usable = [
-        each for each in naive.node_candidates(problem, tuple(rows)) if each.admissible and each.feature not in used
-    ]
-    names = [name for name in problem.columns if any(each.feature == name for each in usable)]
-    gains = [max(scores(usable, name, "information_gain")) for name in names]
-    if not names:
+def c45_choice(problem: Problem, rows: Branch, used: set[str], pays: str | None = None) -> str | None:
+    """C4.5's feature: each one's best cut by gain, then the best ratio among those with at least the mean gain.
+
+    With ``pays``, ``tried`` or ``distinct``, numeric cuts pay for their number and have J48's limit.
+    """
+    offers = {name: offer(problem, rows, name, pays) for name in problem.columns if name not in used}
+    gains = {name: found for name, found in offers.items() if found is not None}
+    many = {name for name in problem.columns if many_valued(problem, name)}
+    counted = [gain for name, (gain, _) in gains.items() if name not in many or len(many) == len(problem.columns)]
+    if not counted:
         return None
-    useful = []
-    for name, gain in zip(names, gains, strict=True):
-        if gain >= sum(gains) / len(gains) - 1e-3:
-            at_best = [
-                each
-                for each in usable
-                if each.feature == name and float(each.scores["information_gain"] or 0) >= gain - 1e-12
-            ]
-            useful.append((name, scores(at_best, name, "gain_ratio")[0]))
-    best = max(ratio for _, ratio in useful)
-    return next(name for name, ratio in useful if ratio >= best - 1e-12)
+    useful = {name: ratio for name, (gain, ratio) in gains.items() if gain >= sum(counted) / len(counted) - 1e-3}
+    best = max(useful.values(), default=0)
+    return next(name for name, ratio in useful.items() if ratio >= best - 1e-12) if best > 1e-12 else None
 
 
-def scores(candidates: Sequence[naive.Candidate], feature: str, measure: str) -> list[float]:
-    """One measure of a feature's candidates."""
-    return [float(each.scores[measure] or 0) for each in candidates if each.feature == feature]
+def many_valued(problem: Problem, name: str) -> bool:
+    """A nominal column with 0.3 of the rows as categories, or more."""
+    values = set(problem.columns[name])
+    return isinstance(next(iter(values)), str | bool) and len(values) >= 0.3 * len(problem.targets)
+
+
+def offer(problem: Problem, rows: Branch, name: str, pays: str | None) -> tuple[float, float] | None:
+    """Gain and ratio of a feature's first best candidate; a split by categories may gain nothing, a cut may not."""
+    found = [each for each in naive.node_candidates(problem, rows) if each.feature == name and len(each.branches) > 1]
+    numeric = bool(found) and found[0].form == "threshold"
+    least = float(problem.min_weight_leaf)
+    if numeric and pays:
+        least = max(least, min(25, 0.1 * len(rows) / len(problem.classes)))
+    met = [each for each in found if sum(problem.weight(branch) >= least for branch in each.branches) >= 2]
+    tried = len(found if pays == "distinct" else met)
+    price = math.log2(tried) / len(rows) if numeric and pays and tried else 0.0
+    gains = [float(each.scores["information_gain"] or 0) - price for each in met]
+    best = max(gains, default=-1.0)
+    if best < (1e-12 if numeric else -1e-9):
+        return None
+    first = next(each for each, gain in zip(met, gains, strict=True) if gain >= best - 1e-12)
+    content = float(first.scores["information_content"] or 0)
+    return best, (float(first.scores["information_gain"] or 0) - price) / content
 
 
 @st.composite
@@ -185,7 +199,7 @@ def ask_preset(service: Service, problem: Problem, algorithm: str) -> list[dict[
 @SLOWLY
 def test_c45_selects_as_c45_does(service: Service, problem: Problem) -> None:
     """By `c45` each node asks the feature that C4.5's two-step selection picks, under its row limits."""
-    problem = replace(problem, min_samples_split=4, min_samples_leaf=2, enough_branches=2)
+    problem = replace(problem, min_samples_split=4, min_weight_leaf=2, enough_branches=2)
     nodes = ask_preset(service, problem, "c45")
     members, used = route(problem, nodes), {0: set[str]()}
     for node in nodes:
@@ -194,6 +208,25 @@ def test_c45_selects_as_c45_does(service: Service, problem: Problem) -> None:
         assert feature_of(node) == (None if stop else c45_choice(problem, rows, past)), node
         spent = {str(feature_of(node))} if not node["leaf"] and node["split"]["type"] == "multiway" else set()
         used |= dict.fromkeys(node["children"] or [], past | spent)
+
+
+@given(complete(["whole", "whole", "nominal", "boolean", "real"]), st.sampled_from(["tried", "distinct"]))
+@SLOWLY
+def test_cuts_pay_and_have_their_limit(service: Service, problem: Problem, pays: str) -> None:
+    """By `j48`, unpruned, each node asks the feature that C4.5 picks once numeric cuts pay for their number."""
+    problem = replace(problem, min_weight_leaf=2, enough_branches=2)
+    parameters = {"cut_penalty": pays, "pruning": None, "empty_branches": False}
+    data = {**problem.columns, "y": problem.targets}
+    model = service.train(data, "y", {"algorithm": "j48", "parameters": parameters})
+    nodes = service.tree(model)
+    members = route(problem, nodes)
+    for node in nodes:
+        rows = members[node["node"]]
+        stop = naive.pure(problem, rows)
+        assert feature_of(node) == (None if stop else c45_choice(problem, rows, set(), pays)), node
+    for split in service.splits(model, {"chosen": "true"}):
+        assert split["score"] == pytest.approx(nodes[split["node"]]["score"], rel=1e-12)
+        assert split["score"] <= split["scores"]["gain_ratio"]
 
 
 @given(complete(["nominal", "boolean"]))

@@ -11,9 +11,19 @@ from service.readers.declarations import declare_features, read_declarations
 
 def test_both_forms() -> None:
     """A kind alone and an object with a kind say the same; categories keep their order."""
-    schema = {"a": "nominal", "b": {"kind": "nominal"}, "c": {"kind": "ordinal", "categories": ["S", "M", 3]}}
+    schema = {
+        "a": "nominal",
+        "b": {"kind": "nominal"},
+        "c": {"kind": "ordinal", "categories": ["S", "M", 3]},
+        "d": {"kind": "nominal", "categories": ["z", "a"]},
+    }
     declared = read_declarations(schema)
-    assert declared == {"a": Declared("nominal"), "b": Declared("nominal"), "c": Declared("ordinal", ("S", "M", 3))}
+    assert declared == {
+        "a": Declared("nominal"),
+        "b": Declared("nominal"),
+        "c": Declared("ordinal", ("S", "M", 3)),
+        "d": Declared("nominal", ("z", "a")),
+    }
 
 
 @pytest.mark.parametrize(
@@ -26,15 +36,18 @@ def test_both_forms() -> None:
         (None, "an object with `kind`"),
         (["nominal"], "an object with `kind`"),
         ({"kind": "nominal", "order": 1}, "an object with `kind`"),
-        ("ordinal", "needs its order"),
-        ({"kind": "ordinal"}, "needs its order"),
-        ({"kind": "ordinal", "categories": []}, "needs its order"),
-        ({"kind": "ordinal", "categories": "SML"}, "needs its order"),
+        ("ordinal", "from lowest to highest"),
+        ({"kind": "ordinal"}, "from lowest to highest"),
+        ({"kind": "ordinal", "categories": []}, "from lowest to highest"),
+        ({"kind": "ordinal", "categories": "SML"}, "from lowest to highest"),
+        ({"kind": "nominal", "categories": []}, "are missing"),
+        ({"kind": "nominal", "categories": ["a", "a"]}, "stands twice"),
         ({"kind": "ordinal", "categories": ["S", None]}, "string, a number"),
         ({"kind": "ordinal", "categories": ["S", ["M"]]}, "string, a number"),
         ({"kind": "ordinal", "categories": ["S", "M", "S"]}, "stands twice"),
         ({"kind": "ordinal", "categories": [1, 1.0]}, "stands twice"),
-        ({"kind": "nominal", "categories": ["a"]}, "takes no categories"),
+        ({"kind": "boolean", "categories": [True]}, "takes no categories"),
+        ({"kind": "numeric", "categories": [1]}, "takes no categories"),
     ],
 )
 def test_faults(said: object, says: str) -> None:
