@@ -22,7 +22,7 @@ from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
 from service.core.deviations import TINY
-from service.core.encoding import Numbers, argsort_keys, smallest_unsigned
+from service.core.encoding import Numbers, argsort_keys, argsort_numbers, smallest_unsigned
 from service.core.grid import Codes, Grid, build_grid, lift_grid, score_grid
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
@@ -143,7 +143,7 @@ class Crowd:
 
     def sort(self) -> Crowd:
         """By cell and value."""
-        order = np.argsort(self.value, kind="stable")
+        order = argsort_numbers(self.value)
         return self.take(order[argsort_keys(self.cell[order], int(self.cell.max(initial=0)) + 1)])
 
 

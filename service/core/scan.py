@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
-from service.core.encoding import CodedFeature, Numbers, argsort_keys
+from service.core.encoding import CodedFeature, argsort_keys, argsort_numbers
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.statistics import Ints, Selection, Tally
 
@@ -122,7 +122,7 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
             missing = coded.is_missing(rows)
             known, lacking = np.flatnonzero(~missing), np.flatnonzero(missing)
             keys = keys[known]
-        order = _argsort_values(keys)
+        order = argsort_numbers(keys)
         row[line] = rows[np.concatenate([known[order], lacking])] if len(lacking) else rows[order]
         ascending = keys[order]
         code[line, :1] = 0
@@ -131,15 +131,6 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
 
     run_parallel(fill, range(len(which)), worth=row.size > PARALLEL_CELLS)
     return Ordered(which, row, code)
-
-
-def _argsort_values(keys: Numbers) -> Ints:
-    """The order of numbers without NaN; whole ones that lie close together are sorted by counting."""
-    if keys.dtype.kind == "i" and len(keys):
-        low = int(keys.min())
-        if int(keys.max()) - low < 2**16:
-            return np.argsort((keys - low).astype(np.uint16), kind="stable")
-    return np.argsort(keys, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)

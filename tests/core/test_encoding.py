@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from service.core.encoding import argsort_keys, encode, find_midpoints, largest_values_up_to, round_down
+from service.core.encoding import (
+    SORTED_BY_CELL,
+    argsort_keys,
+    argsort_numbers,
+    encode,
+    find_midpoints,
+    largest_values_up_to,
+    round_down,
+)
 from tests.core.making import labels, numbers
 
 WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5) | st.integers(2**53 - 3, 2**53 + 3)
@@ -117,3 +126,29 @@ def test_keys_are_sorted_stably(keys: list[int], repeats: int) -> None:
     array = np.array(keys * (repeats + 1), np.int64) >> (12 * repeats)
     order = argsort_keys(array, int(array.max(initial=0)) + 1)
     assert order.tolist() == sorted(range(len(array)), key=lambda place: array[place])
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(["normal", "few", "heavy", "huge", "infinite", "constant", "whole", "wide whole"]),
+    st.sampled_from([0, 1, 3, SORTED_BY_CELL, 5000, 40_000]),
+    st.integers(0, 2**32 - 1),
+)
+def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -> None:
+    """Sorting by cells first gives the stable order, whatever the numbers' spread."""
+    source = np.random.default_rng(seed)
+    array: np.ndarray[Any, Any] = source.normal(size=count)
+    if kind in ("few", "infinite"):
+        array = np.round(array, 1)
+        array[source.random(count) < 0.1] = np.inf if kind == "infinite" else -0.0
+    elif kind == "heavy":
+        array = np.exp(30 * array)
+    elif kind == "huge":
+        array = array.clip(-4, 4) / 4 * np.finfo(np.float64).max
+    elif kind == "constant":
+        array[:] = 3.0
+    elif kind == "whole":
+        array = source.integers(-1000, 1000, count)
+    elif kind == "wide whole":
+        array = source.integers(2**62, 2**62 + 10**6, count) * source.choice([-1, 1], count)
+    assert argsort_numbers(array).tolist() == np.argsort(array, kind="stable").tolist()
