@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.schema import Column, Feature
+from service.core.schema import MISSING, Column, Feature
 
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
@@ -82,6 +82,22 @@ class CodedFeature:
     def has_missing(self) -> bool:
         """True where some row lacks a value."""
         return bool(self.is_missing().any())
+
+    def take(self, rows: NDArray[np.bool_] | Ints) -> CodedFeature:
+        """Those rows of the feature, which keeps its categories."""
+        if self.feature.kind != "numeric":
+            return CodedFeature(self.feature, codes=self.codes[rows])
+        missing = None if self.missing is None else self.missing[rows]
+        return CodedFeature(self.feature, numbers=self.numbers[rows], missing=missing)
+
+    def as_column(self) -> Column:
+        """The column that was encoded; of numbers as levels, the column of these levels."""
+        feature = self.feature
+        if feature.kind == "numeric":
+            return Column(feature.name, "numeric", self.numbers, missing=self.missing)
+        codes = self.codes.astype(np.int32)
+        codes[codes == self.levels] = MISSING
+        return Column(feature.name, feature.kind, codes, feature.categories)
 
 
 def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[CodedFeature, ...]:

@@ -14,6 +14,8 @@ from service.core.errors import Fault, InvalidData, InvalidParameters, Unsuitabl
 from service.core.grow import Progress, grow
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
+from service.core.prune import Pruning, grow_and_prune
+from service.core.prune_cost import Costs
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
@@ -25,11 +27,12 @@ NOT_COUNTS = 'values below 0, or nothing above it: "poisson" needs targets of 0 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended."""
+    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended, ``pruning`` what was cut off."""
 
     tree: Tree
     learner: Learner
     leaf: Ints
+    pruning: Pruning
 
 
 def learn(
@@ -40,7 +43,7 @@ def learn(
     progress: Progress | None = None,
     sizes: Sizes = Sizes(),  # noqa: B008 - frozen
 ) -> Learnt:
-    """Grow the tree of ``columns`` and ``target``, which have equally many rows (at least one), as resolved.
+    """Grow the tree of ``columns`` and ``target``, which have equally many rows (at least one), and prune it.
 
     Raises InvalidData for columns that the parameters refuse, InvalidParameters and UnsuitableTask where class
     weights, losses, monotonic features or the positive class do not fit the data.
@@ -50,9 +53,15 @@ def learn(
     learner, shown = build_learner(features, target, parameters, positive)
     learner = replace(learner, sizes=sizes)
     target = prepare_target(target, parameters)
-    growth = grow(learner, target, progress)
-    tree, leaf = build_tree(learner, target, growth, shown, parameters.loss)
-    return Learnt(tree, learner, leaf)
+    costs = Costs(shown, parameters.loss)
+
+    def grow_tree(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Ints]:
+        its_learner = replace(learner, features=some)
+        growth = grow(its_learner, of_some, progress if some is features else None)
+        return build_tree(its_learner, of_some, growth, shown, parameters.loss)
+
+    tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
+    return Learnt(tree, learner, leaf, pruning)
 
 
 def prepare_target(target: Target, parameters: Parameters) -> Target:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeGuard
 
 from service.core.criteria import CRITERIA, ENTROPY
 from service.core.errors import Fault, InvalidParameters, UnsuitableTask, pointer
 
 Task = Literal["classification", "regression"]
+DEFAULT_FOLDS = 10
+"""Cross-validation has so many folds where none are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class Parameters:
     min_gain: float = 0.0
     empty_branches: bool = False
     pruning: str | None = None
+    risk: str = "error"
+    sequence: str = "breiman"
+    cp: float | None = None
+    alpha: float | None = None
+    pruning_folds: int | None = None
+    pruning_choice: str = "one_se"
     class_weight: str | Mapping[str, float] | None = None
     priors: Mapping[str, float] | None = None
     loss: Sequence[Sequence[float]] | None = None
@@ -74,6 +82,10 @@ def _whole(least: int, *, optional: bool = False) -> Check:
 
 def _amount(value: object) -> str | None:
     return None if _is_number(value) and value >= 0 else "must be a number, 0 or more"
+
+
+def _amount_or_null(value: object) -> str | None:
+    return None if value is None or _amount(value) is None else "must be a number, 0 or more, or null"
 
 
 def _flag(value: object) -> str | None:
@@ -128,7 +140,13 @@ RULES: dict[str, Check] = {
     "cut_penalty": _choice(None, "tried", "distinct"),
     "min_gain": _amount,
     "empty_branches": _flag,
-    "pruning": _choice(None),
+    "pruning": _choice(None, "cost_complexity"),
+    "risk": _choice("error", "impurity"),
+    "sequence": _choice("breiman", "rpart"),
+    "cp": _amount_or_null,
+    "alpha": _amount_or_null,
+    "pruning_folds": _whole(2, optional=True),
+    "pruning_choice": _choice("one_se", "min"),
     "class_weight": _class_weight,
     "priors": _class_shares,
     "loss": _loss,
@@ -164,6 +182,16 @@ def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters
     default = "gini" if task == "classification" else "variance"
     parameters = Parameters(**({"criterion": default} | PRESETS[algorithm] | dict(posted)))
     _check_fit(parameters, algorithm, task)
+    if parameters.cp is not None and "sequence" not in posted:
+        parameters = replace(parameters, sequence="rpart")
+    return _choose_pruning(parameters)
+
+
+def _choose_pruning(parameters: Parameters) -> Parameters:
+    """Where nothing says how far to prune, cross-validation does."""
+    said = (parameters.alpha, parameters.cp, parameters.pruning_folds)
+    if parameters.pruning == "cost_complexity" and all(value is None for value in said):
+        return replace(parameters, pruning_folds=DEFAULT_FOLDS)
     return parameters
 
 
@@ -206,6 +234,8 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
         faults.append(
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')
         )
+    if parameters.alpha is not None and parameters.pruning != "cost_complexity":
+        faults.append(Fault("/parameters/alpha", 'is for "pruning": "cost_complexity"; without pruning there is "cp"'))
     if task == "regression":
         faults += [
             Fault(pointer("parameters", name), "is for classification only")

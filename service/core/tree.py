@@ -34,6 +34,8 @@ class LeafReason(IntEnum):
     NO_ADMISSIBLE_SPLIT = 4
     MAX_LEAF_NODES = 5
     EMPTY = 6
+    CP = 7
+    COST_COMPLEXITY = 8
 
 
 @dataclass(frozen=True, slots=True)

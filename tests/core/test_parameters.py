@@ -64,7 +64,9 @@ def test_every_parameter_has_a_rule() -> None:
         ("min_samples_leaf", 0), ("min_samples_leaf", None), ("min_weight_leaf", -0.5),
         ("min_weight_leaf", float("nan")), ("min_gain", "0"),
         ("min_gain", float("inf")), ("empty_branches", 1), ("cut_limit", 25), ("cut_penalty", True),
-        ("pruning", "error_based"), ("class_weight", "auto"),
+        ("pruning", "pessimistic"),
+        ("pruning_folds", 1), ("pruning_folds", 2.5), ("cp", -0.1), ("cp", "0.01"), ("alpha", -1),
+        ("risk", "gini"), ("sequence", "cart"), ("pruning_choice", "best"), ("class_weight", "auto"),
         ("class_weight", {"a": 0}), ("class_weight", {}), ("priors", {"a": -1, "b": 2}), ("priors", [0.5, 0.5]),
         ("loss", [[0, 1]]), ("loss", [[1, 1], [1, 0]]), ("loss", [[0, 0], [1, 0]]), ("loss", [[0, -1], [1, 0]]),
         ("loss", [[0, "1"], [1, 0]]), ("monotonic", {"x": 1}), ("monotonic", ["x"]), ("seed", -1), ("depth", 3),
@@ -113,3 +115,15 @@ def test_criterion_and_task(algorithm: str, posted: dict[str, Any], task: Any) -
     """A criterion for the other task is refused, also where the preset chose it."""
     with pytest.raises(UnsuitableTask, match="/parameters/criterion"):
         resolve(algorithm, posted, task)
+
+
+def test_how_far_to_prune_is_always_said() -> None:
+    """Cost-complexity pruning cross-validates by ten folds unless alpha or cp say how far; cp is as rpart's."""
+    untold = resolve("cart", {"pruning": "cost_complexity"}, "regression")
+    assert (untold.pruning_folds, untold.sequence) == (10, "breiman")
+    by_cp = resolve("cart", {"pruning": "cost_complexity", "cp": 0.01}, "regression")
+    assert (by_cp.pruning_folds, by_cp.sequence) == (None, "rpart")
+    assert resolve("cart", {"cp": 0.01, "sequence": "breiman"}, "regression").sequence == "breiman"
+    with pytest.raises(InvalidParameters) as caught:
+        resolve("cart", {"alpha": 0.1}, "regression")
+    assert [fault.place for fault in caught.value.faults] == ["/parameters/alpha"]

@@ -1,0 +1,106 @@
+"""Pruning after growth: what a tree grows to and is cut back to, as the parameters say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from service.core.encoding import CodedFeature
+from service.core.errors import Fault, InvalidParameters
+from service.core.objective import Objective
+from service.core.parameters import Parameters
+from service.core.prune_cost import Costs, Path, find_cut, find_path, find_risks
+from service.core.prune_cut import cut_back
+from service.core.prune_rpart import find_order, follow_rpart
+from service.core.prune_validate import Validated, validate
+from service.core.schema import Target
+from service.core.statistics import Ints
+from service.core.tree import LeafReason, Tree
+
+Growth = Callable[[tuple[CodedFeature, ...], Target], tuple[Tree, Ints]]
+"""Grows a tree on some rows; also gives the leaf of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """How a tree was cut back: it had ``nodes`` and ``leaves`` as it was grown.
+
+    ``path`` holds the subtrees of the grown tree, ``validated`` their cross-validated errors, where they were needed;
+    ``step`` is the one that was kept, None where the tree was left as it was.
+    """
+
+    nodes: int
+    leaves: int
+    path: Path | None = None
+    validated: Validated | None = None
+    step: int | None = None
+
+
+def grow_and_prune(
+    features: tuple[CodedFeature, ...], target: Target, parameters: Parameters, objective: Objective, costs: Costs,
+    grow: Growth,
+) -> tuple[Tree, Ints, Pruning]:  # fmt: skip
+    """The tree that is kept, (row,) the leaf of each training row in it, and how it came about.
+
+    Raises InvalidParameters where there are fewer rows than folds.
+    """
+    tree, leaf = grow(features, target)
+    grown = Pruning(tree.nodes, int(tree.is_leaf.sum()))
+    if parameters.pruning != "cost_complexity" and parameters.cp is None and parameters.pruning_folds is None:
+        return tree, leaf, grown
+    return _prune_by_cost(features, target, parameters, objective, costs, grow, (tree, leaf))
+
+
+def _prune_by_cost(
+    features: tuple[CodedFeature, ...], target: Target, parameters: Parameters, objective: Objective, costs: Costs,
+    grow: Growth, grown: tuple[Tree, Ints],
+) -> tuple[Tree, Ints, Pruning]:  # fmt: skip
+    tree, leaf = grown
+    root = find_risks(tree, objective, costs, parameters.risk)
+    floor = (parameters.cp or 0.0) * float(root.cost[0]) / root.total
+
+    def find(of_tree: Tree) -> Path:
+        return find_subtrees(of_tree, objective, costs, parameters, floor)
+
+    def grow_path(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Path]:
+        other = grow(some, of_some)[0]
+        return other, find(other)
+
+    path = find(tree)
+    validated = None
+    if parameters.pruning_folds is not None:
+        folds = _check_folds(parameters.pruning_folds, target.rows)
+        validated = validate(features, target, (tree, path), grow_path, costs, folds, parameters.seed or 0)
+    step = _choose_step(parameters, path, validated)
+    pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), path, validated, step)
+    if step is None:
+        return tree, leaf, pruning
+    forbidden = (path.link == 0) & (parameters.cp is not None)
+    reason = np.where(forbidden, LeafReason.CP, LeafReason.COST_COMPLEXITY)
+    tree, place = cut_back(tree, find_cut(tree, path, step), reason)
+    return tree, place[leaf], pruning
+
+
+def find_subtrees(tree: Tree, objective: Objective, costs: Costs, parameters: Parameters, floor: float) -> Path:
+    """The path of a tree from the alpha ``floor`` on, by the risk and in the sequence that the parameters say."""
+    risks = find_risks(tree, objective, costs, parameters.risk)
+    if parameters.sequence == "rpart":
+        return follow_rpart(tree, risks, floor, find_order(tree, objective))
+    return find_path(tree, risks, floor)
+
+
+def _check_folds(folds: int, rows: int) -> int:
+    if folds > rows:
+        raise InvalidParameters(Fault("/parameters/pruning_folds", f"is more than the {rows} rows"))
+    return folds
+
+
+def _choose_step(parameters: Parameters, path: Path, validated: Validated | None) -> int | None:
+    """The step of ``path`` to keep; None: the tree as it was grown."""
+    if parameters.pruning != "cost_complexity":
+        return None if parameters.cp is None else 0
+    if parameters.alpha is not None:
+        return path.find_step(parameters.alpha)
+    return 0 if validated is None else validated.choose(parameters.pruning_choice)
