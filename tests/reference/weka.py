@@ -105,3 +105,53 @@ def two_digits(value: float) -> str:
     """Two digits after the point, without a zero at their end but for the first."""
     text = f"{int(value * 100 + 0.5) / 100}"
     return text if "." in text else text + ".0"
+
+
+def print_id3(nodes: Nodes, here: int = 0, depth: int = 0) -> str:
+    """The tree as Id3 prints it."""
+    node = nodes[here]
+    if node["leaf"]:
+        return f": {node['prediction']}"
+    sides = (
+        f"\n{'|  ' * depth}{node['feature']}{describe(node['split'], place, plain)}{print_id3(nodes, child, depth + 1)}"
+        for place, child in enumerate(node["children"])
+    )
+    return "".join(sides)
+
+
+def print_cart(nodes: Nodes, categories: Mapping[str, Sequence[str]], cells: Mapping[str, Sequence[Any]]) -> str:
+    """The tree of two classes as SimpleCart prints it, from its splits and the rows."""
+    return "\n".join(_list_cart_lines(nodes, 0, categories, cells, list(range(len(cells["play"])))))
+
+
+def _list_cart_lines(
+    nodes: Nodes,
+    here: int,
+    categories: Mapping[str, Sequence[str]],
+    cells: Mapping[str, Sequence[Any]],
+    rows: list[int],
+) -> list[str]:
+    node = nodes[here]
+    name, groups = node["feature"], node["split"]["categories"]
+    first = categories["play"][0]
+
+    def share(category: str) -> float:
+        marks = [cells["play"][row] for row in rows if cells[name][row] == category]
+        return marks.count(first) / len(marks)
+
+    # the branch with the smaller share of the first class comes first, its categories by that share
+    order = sorted(range(2), key=lambda place: max(map(share, groups[place])))
+    left = sorted(groups[order[0]], key=lambda category: (share(category), categories[name].index(category)))
+    inside = [[row for row in rows if cells[name][row] in groups[place]] for place in order]
+    if len(inside[0]) >= len(inside[1]):  # what the node has not seen goes with the more
+        left += [category for category in categories[name] if category not in groups[0] + groups[1]]
+    lines = []
+    for sign, place, below in zip(("=", "!="), order, inside, strict=True):
+        child = nodes[node["children"][place]]
+        head = f"{'|  ' * node['depth']}{name}{sign}" + "|".join(f"({category})" for category in left)
+        if child["leaf"]:
+            most = max(child["counts"])
+            lines.append(f"{head}: {child['prediction']}({most}.0/{sum(child['counts']) - most}.0)")
+        else:
+            lines += [head, *_list_cart_lines(nodes, child["node"], categories, cells, below)]
+    return lines
