@@ -14,7 +14,9 @@ from tests.reference.rpart_files import Output, read_output
 from tests.reference.rpart_fit import Fit, read_fit
 from tests.reference.rpart_printing import print_nodes, print_tree
 
-FREE = {"min_samples_split": 2, "min_samples_leaf": 1}
+RPART = {"min_samples_split": 20, "min_samples_leaf": 7, "cp": 0.01}
+FREE = {"min_samples_split": 2, "min_samples_leaf": 1, "cp": 0}
+PRIORS = {"absent": 0.65, "present": 0.35}
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,8 @@ class Case:
 
     def train(self, service: Service) -> Fit:
         """The model of this case, read through the API."""
-        limits = {"min_samples_split": 20, "min_samples_leaf": 7}
         body = {"data": {"columns": read_columns(f"{self.data}.csv")}, "target": self.target}
-        return read_fit(service, service.record(body | {"parameters": limits | self.parameters}), self.compete)
+        return read_fit(service, service.record(body | {"parameters": RPART | self.parameters}), self.compete)
 
     def expected(self) -> Output:
         """What R printed."""
@@ -47,14 +48,25 @@ class Case:
 
 CASES = [
     Case("kyphosis", "rpart_kyphosis", "Kyphosis", "gini"),
+    Case("kyphosis", "rpart_kyphosis", "Kyphosis", "information", parameters={"criterion": "entropy"}),
+    Case("kyphosis", "rpart_kyphosis", "Kyphosis", "prior65", parameters={"criterion": "entropy", "priors": PRIORS}),
     Case("kyphosis", "rpart_kyphosis", "Kyphosis", "full", parameters=FREE, compete=10),
+    Case(
+        "kyphosis_prior_loss", "rpart_kyphosis", "Kyphosis", parameters={"priors": PRIORS}, digits=8, tree_digits=10
+    ),
+    Case(
+        "kyphosis_prior_loss", "rpart_kyphosis", "Kyphosis", place=1, parameters={"loss": [[0, 4], [3, 0]]}, digits=8,
+        tree_digits=10,
+    ),
+    Case("iris", "rpart_iris", "Species", "gini", compete=10),
+    Case("iris", "rpart_iris", "Species", "information", parameters={"criterion": "entropy"}, compete=10),
     Case("iris", "rpart_iris", "Species", "full", parameters=FREE, compete=10),
     Case("larose8", "larose8", "risk", parameters=FREE, compete=9),
     Case("playtennis", "playtennis", "Play", parameters=FREE, compete=9),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.variant], ids=str)
+@pytest.mark.parametrize("case", [case for case in CASES if case.expected().tree], ids=str)
 def test_tree(service: Service, case: Case) -> None:
     """The text of `print(fit)` is ours, to the last digit and blank."""
     assert print_tree(case.train(service), case.tree_digits) == case.expected().tree
@@ -64,8 +76,9 @@ def test_tree(service: Service, case: Case) -> None:
 def test_summary(service: Service, case: Case) -> None:
     """The text of `summary(fit)` is ours from the first node on: classes, counts, shares, and the primary splits."""
     expected = drop_surrogates(case.expected().summary)
-    assert len(expected) > 40
-    assert print_nodes(case.train(service), case.digits) == expected
+    assert len(expected) >= 20
+    ours = print_nodes(case.train(service), case.digits)
+    assert list(map(str.split, ours)) == list(map(str.split, expected))  # surrogates widen the columns
 
 
 def drop_surrogates(summary: Sequence[str]) -> list[str]:
@@ -80,7 +93,7 @@ def test_splits(service: Service, case: Case) -> None:
     """The primary rows of `fit$splits` are ours, in order, the improvement to twelve digits."""
     expected = [row for row in case.expected().splits if row.count]
     ours = [split for node in case.train(service).nodes.values() for split in node.primary]
-    assert len(ours) == len(expected) >= 6
+    assert len(ours) == len(expected) >= 3
     for split, row in zip(ours, expected, strict=True):
         assert (split.feature, split.count, split.ncat, split.sides) == (row.feature, row.count, row.ncat, row.sides)
         assert split.improve == pytest.approx(row.improve, rel=1e-12, abs=1e-12)
