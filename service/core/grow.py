@@ -77,11 +77,13 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     keep = _keep_open(growth, learner.parameters, batch, impurity, ids, np.zeros(1, np.int64))
     if not keep.any():
         return growth
-    root = Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))
+    fronts = [Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))]
+    # here and below nothing holds on to the arrays of a level longer than the next one needs them
+    del entries, batch
     if learner.parameters.max_leaf_nodes is not None:
-        _grow_best_first(growth, learner, target, root, learner.parameters.max_leaf_nodes)
+        _grow_best_first(growth, learner, target, fronts.pop(), learner.parameters.max_leaf_nodes)
         return growth
-    _grow_levels(growth, learner, target, root, progress)
+    _grow_levels(growth, learner, target, fronts.pop(), progress)
     for front in _merge_waiting(learner, target, growth.waiting):
         _grow_levels(growth, learner, target, front, progress)
     return growth
@@ -191,10 +193,10 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     branch = np.arange(len(parent)) - first[parent]
     child = route_entries(learner, batch.entries, splits)
     child += np.where(taken, first, -1 - len(parent))[batch.entries.node]
-    entries = batch.entries.regroup(child, len(parent))
+    entries = [batch.entries.regroup(child, len(parent))]
     del child
     growth.splits.append((front.ids, growth.size + first, splits))
-    return _open_children(growth, learner, target, front, splits, entries, parent, branch)
+    return _open_children(growth, learner, target, front, splits, entries.pop(), parent, branch)
 
 
 def _open_children(
@@ -226,6 +228,7 @@ def _open_children(
         return None
     if not keep.all():
         batch = batch.take(keep[entries.node], keep)
+    del entries
     return Open(_pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
 
 
@@ -235,7 +238,8 @@ def _pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
     if above.binned is not None:
         place = np.empty(rows, np.int64)
         place[above.entries.row] = np.arange(len(above.entries.row))
-        return replace(batch, binned=above.binned.reorder(place[kept]))
+        place = place[kept]
+        return replace(batch, binned=above.binned.reorder(place))
     if above.ordered is not None:
         child = np.full(rows, -1, np.int32)
         child[kept] = batch.entries.node

@@ -124,14 +124,14 @@ class Tally:
         self.quantities = (*self.quantities[:2], positive, _split(deviance, entries))
         self._scored, self._has_base = 3, True
 
-    def take(self, inside: Selection, keep: Selection) -> Tally:
-        """The same for some nodes: their entries, and the nodes themselves."""
+    def take(self, inside: Selection, keep: Selection, row: Ints | None = None) -> Tally:
+        """The same for some nodes: their entries, of which the ``row: (entry,)`` may be at hand, and the nodes."""
         part = copy.copy(self)
         part.quantities = tuple(quantity.take(inside, keep) for quantity in self.quantities)
         part._whole_weight = part.quantities[0]
         part._squares = None if self._squares is None else self._squares.take(inside, keep)
         part.centre, part.reach = self.centre[keep], self.reach[:, keep]
-        part._entry_row = self._entry_row[inside]
+        part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
 

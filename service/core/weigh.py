@@ -75,9 +75,10 @@ class Batch:
         """Some of the nodes, ``keep``, with their entries, ``inside``."""
         rows = self.rows[keep]
         node = np.repeat(np.arange(len(rows)), rows)
+        entries = self.entries.take(inside, node, len(rows))
         return Batch(
-            self.entries.take(inside, node, len(rows)),
-            self.tally.take(inside, keep),
+            entries,
+            self.tally.take(inside, keep, entries.row),
             [s[:, keep] for s in self.sums],
             self.stats[:, keep],
             rows,

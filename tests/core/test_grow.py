@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -13,11 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from service.core import grow
+from service.core.bins import Binned, bin_features
 from service.core.bounds import BOUNDS
 from service.core.criteria import CRITERIA
+from service.core.encoding import CodedFeature
 from service.core.learn import Learnt, learn
 from service.core.parallel import count_cores
 from service.core.schema import Column, Target
+from service.core.statistics import Ints
 from service.core.tree import LeafReason
 from service.core.weigh import Sizes
 from tests.core.growing import SORTED, assert_same_growth, grow_by, random_columns, random_target, resolved
@@ -402,3 +407,21 @@ def test_leaves_say_why() -> None:
             assert tree.rows[node] < 30
         else:
             assert (reason, tree.depth[node]) == (LeafReason.MAX_DEPTH, 3)
+
+
+def test_nothing_outlives_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a level has been grown, the bins of the one above are gone: memory is for two levels at the most."""
+    codes: list[weakref.ref[Any]] = []
+
+    def note(features: Sequence[CodedFeature], which: Ints) -> Binned:
+        binned = bin_features(features, which)
+        codes.append(weakref.ref(binned.code))
+        return binned
+
+    monkeypatch.setattr(grow, "bin_features", note)
+    alive: list[bool] = []
+    column, target = numbers("x", range(400)), classes([row * row % 13 % 2 for row in range(400)])
+    parameters = resolved(target, {"max_depth": 4})
+    learn([column], target, parameters, progress=lambda *_: alive.append(codes[0]() is not None), sizes=BINNED)
+    assert len(codes) == 1
+    assert alive == [False] * 3
