@@ -195,7 +195,7 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     child += np.where(taken, first, -1 - len(parent))[batch.entries.node]
     entries = [batch.entries.regroup(child, len(parent))]
     del child
-    growth.splits.append((front.ids, growth.size + first, splits))
+    growth.splits.append((front.ids, growth.size + first, replace(splits, side=None)))
     return _open_children(growth, learner, target, front, splits, entries.pop(), parent, branch)
 
 

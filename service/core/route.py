@@ -17,6 +17,8 @@ from service.core.weigh import Learner
 
 def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
     """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
+    if splits.side is not None:
+        return splits.side.astype(np.int64)
     branch = np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
 

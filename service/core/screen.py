@@ -12,7 +12,8 @@ the best of its node becomes a candidate with exact sums, and goes the way of al
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from service.core.candidates import Block, Candidates
 from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import Cuts, build_cuts
 from service.core.deviations import TINY
-from service.core.scan import Ordered
+from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.scan import PORTION, Ordered
 from service.core.statistics import Ints, Tally
 from service.core.weigh import Batch, Learner
 
@@ -30,6 +32,8 @@ SCREENED = frozenset({"gini", "variance"})
 """The criteria whose gain has this form."""
 OFFSET_BITS = 40
 """Targets are rounded to so many bits."""
+WEIGHT_AND_SUM = 2
+"""What is added up of a single number."""
 MOST_ENTRIES = 2**22
 """So many of them add up within 63 bits."""
 
@@ -38,6 +42,7 @@ def can_screen(learner: Learner, batch: Batch) -> bool:
     """True where the number is the criterion's, and a better cut is never forbidden where a worse one is allowed."""
     return (
         batch.tally.counts_rows
+        and (batch.tally.classes > 0 or batch.tally.scored == WEIGHT_AND_SUM)
         and learner.objective.criterion.name in SCREENED
         and learner.objective.alteration is None
         and learner.parameters.min_weight_leaf == 0
@@ -47,67 +52,121 @@ def can_screen(learner: Learner, batch: Batch) -> bool:
     )
 
 
+def screens_all(learner: Learner, batch: Batch) -> bool:
+    """True where every feature is screened."""
+    return (
+        batch.ordered is not None
+        and len(batch.ordered.feature) == len(learner.features)
+        and can_screen(learner, batch)
+        and not any(coded.has_missing for coded in learner.features)
+    )
+
+
 def weigh_near(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
     """The cuts within the tie tolerance of their node's best among ``features``, which lack no values, and some more.
 
-    The features have lines in ``batch.ordered``; segments are line * nodes + node.
+    The features have lines in ``batch.ordered``; segments are line * nodes + node, cuts in order of their positions.
     """
     ordered = batch.pick_lines(features)
     nodes, entries = batch.entries.nodes, len(batch.entries.row)
     block = Block(np.tile(np.arange(nodes), len(features)), np.repeat(ordered.feature, nodes))
-    near, left = _find_near(learner, batch, ordered)
+    near = _find_near(learner, batch, ordered)
     line = near // entries
-    place = near - line * entries
-    node, left = batch.entries.node[place], left[place]
+    node = batch.entries.node[near - line * entries]
+    left = near - line * entries - batch.starts()[node] + 1
     row = ordered.row.ravel()
     lower, upper = row[near].astype(np.int64), row[near + 1].astype(np.int64)
     cuts = Cuts(line * nodes + node, node, near, _sum_left(batch, row, near, node, left), left, lower, upper)
     return block, [build_cuts(batch.nodes(), cuts)]
 
 
-def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> tuple[Ints, Ints]:
-    """(cut,) flat places in (line, entry) after which the cuts lie, and (entry,) how many rows are left of a place."""
+def part_rows(batch: Batch, node: Ints, cut: Ints) -> NDArray[np.bool_]:
+    """(entry,) True right of its node's cut: ``node``, ``cut``: (cut,), the cuts as flat places in (line, entry)."""
+    ordered, entries = batch.ordered, len(batch.entries.row)
+    if ordered is None:
+        raise ValueError("the batch has no rows in order")
+    line, last = np.zeros(batch.entries.nodes, np.int64), np.full(batch.entries.nodes, entries)
+    line[node] = cut // entries
+    last[node] = cut % entries
+    place, of_entry = np.arange(entries), batch.entries.node
+    right = np.empty(batch.tally.all_rows, bool)
+    # every line holds the rows of a node at the same places: the line of its cut tells where each row stands
+    right[ordered.row[line[of_entry], place]] = place > last[of_entry]
+    return right[batch.entries.row]
+
+
+def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> Ints:
+    """(cut,) flat places in (line, entry) after which the cuts lie."""
     start, node = batch.starts(), batch.entries.node
     left = np.arange(1, len(node) + 1) - start[node]
     right = batch.rows[node] - left
-    score = _sum_deviations(batch, ordered, left)
     least = max(learner.parameters.min_samples_leaf, 1)
     allowed = (left >= least) & (right >= least)
-    score *= np.where(allowed, _find_scale(batch)[node] / np.maximum(left * right, 1), 0.0)
-    score[:, :-1] *= ordered.code[:, 1:] != ordered.code[:, :-1]
-    best = np.maximum.reduceat(score.max(0), start)
-    floor = np.maximum(best - _find_margin(learner, batch), TINY)
-    return np.flatnonzero(score >= floor[node]), left
+    factor = np.where(allowed, _find_scale(batch)[node] / np.maximum(left * right, 1), 0.0)
+    planes = list(_list_planes(batch, left))
+
+    def score(lines: slice) -> tuple[Floats, Floats]:
+        row, code = ordered.row[lines], ordered.code[lines]
+        scores = _sum_deviations(planes, row)
+        scores *= factor
+        scores[:, :-1] *= code[:, 1:] != code[:, :-1]
+        return scores, np.maximum.reduceat(scores.max(0), start)
+
+    step = max(1, PORTION // len(node))
+    portions = [slice(begin, begin + step) for begin in range(0, len(ordered.row), step)]
+    scored = run_parallel(score, portions, worth=ordered.row.size > PARALLEL_CELLS)
+    best = np.max([best for _, best in scored], axis=0) if len(scored) > 1 else scored[0][1]
+    floor = np.maximum(best - _find_margin(learner, batch), TINY)[node]
+    near = [
+        np.flatnonzero(scores >= floor) + lines.start * len(node)
+        for (scores, _), lines in zip(scored, portions, strict=True)
+    ]
+    return near[0] if len(near) == 1 else np.concatenate(near)
 
 
-def _sum_deviations(batch: Batch, ordered: Ordered, left: Ints) -> Floats:
-    """(line, entry) the sum of d^2 after each entry, where ``left: (entry,)`` rows are left."""
-    node = batch.entries.node
-    total: Floats | None = None
-    for amount, whole in _list_planes(batch, ordered):
-        expected = (np.cumsum(whole) - whole)[node] + (whole / batch.rows)[node] * left
-        running: Ints = np.cumsum(amount, axis=1, dtype=np.int64 if amount.dtype == np.int64 else np.int32)
-        deviation = running - expected
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """One d: ``amount: (row,)`` whole numbers, of which ``expected: (entry,)`` are expected left of a place.
+
+    With ``label`` it is 1 for each row of this label, and 0 for others.
+    """
+
+    amount: NDArray[Any]
+    expected: Floats
+    label: int | None = None
+
+
+def _sum_deviations(planes: Sequence[Plane], row: NDArray[np.int32]) -> Floats:
+    """(line, entry) the sum of d^2 after each entry of the lines ``row``."""
+    amount = planes[0].amount.take(row)
+    total = None
+    for plane in planes:
+        own = amount if plane.label is None else amount == plane.label
+        running: Ints = np.cumsum(own, axis=1, dtype=np.int64 if own.dtype == np.int64 else np.int32)
+        deviation = running - plane.expected
         deviation *= deviation
         total = deviation if total is None else np.add(total, deviation, out=total)
-    return np.zeros(ordered.row.shape) if total is None else total
+    return np.asarray(total)
 
 
-def _list_planes(batch: Batch, ordered: Ordered) -> Iterator[tuple[NDArray[Any], Ints]]:
-    """For each d what entries add: (line, entry) whole numbers, and (node,) their sums."""
-    label = batch.tally.label
+def _list_planes(batch: Batch, left: Ints) -> Iterator[Plane]:
+    """Every d of the nodes, where ``left: (entry,)`` rows are left after each place."""
+    label, node, rows = batch.tally.label, batch.entries.node, batch.rows
+
+    def expect(whole: Ints) -> Floats:
+        return np.asarray((np.cumsum(whole) - whole)[node] + (whole / rows)[node] * left)
+
     if label is None:
         offset = _round_offsets(batch)
         by_row = np.empty(batch.tally.all_rows, np.int64)
         by_row[batch.entries.row] = offset
-        yield by_row.take(ordered.row), np.add.reduceat(offset, batch.starts())
+        yield Plane(by_row, expect(np.add.reduceat(offset, batch.starts())))
     elif batch.tally.classes == 2:
         # what one class has too much the other has too little
-        yield label.take(ordered.row), batch.sums[0][1]
+        yield Plane(label, expect(batch.sums[0][1]))
     else:
-        labels = label.take(ordered.row)
         for index, whole in enumerate(batch.sums[0]):
-            yield labels == index, whole
+            yield Plane(label, expect(whole), index)
 
 
 def _find_scale(batch: Batch) -> Floats:

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
+from service.core.judge import judge
 from service.core.nominate import Board, Nominees
 from service.core.parallel import run_parallel
-from service.core.screen import can_screen, weigh_near
+from service.core.screen import can_screen, part_rows, screens_all, weigh_near
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
@@ -33,10 +35,11 @@ KEPT_CELLS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The best split of each node of a batch; everything is (node,).
+    """The best split of each node of a batch; everything is (node,) unless its shape is given.
 
     ``feature`` is -1 where no candidate is admissible. ``branches`` counts the children. ``lower``, ``upper`` are
-    training rows whose values stand beside a threshold. Nominal splits are spelt out in ``category: (3, pair)``:
+    training rows whose values stand beside a threshold. ``side: (entry,)`` is the branch that each entry takes, where
+    the search came to know it. Nominal splits are spelt out in ``category: (3, pair)``:
     node, code, branch.
     """
 
@@ -48,6 +51,7 @@ class Splits:
     lower: Ints
     upper: Ints
     category: Ints
+    side: NDArray[np.bool_] | None = None
 
     def take_node(self, node: int) -> Splits:
         """The split of one node, as a batch of its own."""
@@ -90,14 +94,18 @@ def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Spl
     """The splits of consecutive runs of nodes, as one."""
     names = ("feature", "form", "score", "branches", "missing_to", "lower", "upper")
     shift = [np.array([[first], [0], [0]]) for first, _ in runs]
+    sides = [part.side for part in parts if part.side is not None]
     return Splits(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
+        side=np.concatenate(sides) if len(sides) == len(parts) else None,
         category=np.concatenate([part.category + s for part, s in zip(parts, shift, strict=True)], axis=1),
     )
 
 
 def _search_run(learner: Learner, batch: Batch) -> Splits:
     nodes, features = batch.entries.nodes, len(learner.features)
+    if len(batch.entries.row) * features <= KEPT_CELLS and screens_all(learner, batch):
+        return _search_screened(learner, batch)
     nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0, -np.inf)))
     boards = []
     small = len(batch.entries.row) * features <= KEPT_CELLS
@@ -119,6 +127,29 @@ def _search_run(learner: Learner, batch: Batch) -> Splits:
         ]
     category = [resolve(learner, splits, board, chosen, best) for board in boards]
     return replace(splits, category=np.concatenate([splits.category, *category], axis=1))
+
+
+def _search_screened(learner: Learner, batch: Batch) -> Splits:
+    """All features are screened together: the first of each node's tied best cuts, which stand in feature order."""
+    objective, splits = learner.objective, _no_splits(batch.entries.nodes)
+    tolerance = objective.tolerance(batch.stats)
+    block, (table,) = weigh_near(learner, batch, np.arange(len(learner.features)))
+    judged, node = judge(learner, batch, block, table, tolerance), block.node[table.segment]
+    score = np.where(judged.reason == 0, judged.within, -np.inf)
+    best = splits.score.copy()
+    np.maximum.at(best, node, score)
+    # backwards, so that the first of a node is written last
+    tied = np.flatnonzero((score >= (best - tolerance)[node]) & (score > -np.inf))[::-1]
+    first = np.full(batch.entries.nodes, -1)
+    first[node[tied]] = tied
+    chosen = np.flatnonzero(first >= 0)
+    place = first[chosen]
+    branches = table.branches[:, :, place]
+    splits.feature[chosen] = block.feature[table.segment[place]]
+    splits.form[chosen], splits.branches[chosen] = table.form, 2
+    splits.score[chosen] = objective.score(branches, branches.sum(1))
+    splits.lower[chosen], splits.upper[chosen] = table.lower[place], table.upper[place]
+    return replace(splits, side=part_rows(batch, chosen, table.position[place] // 2))
 
 
 Weigh = Callable[[Learner, Batch, Ints], tuple[Block, list[Candidates]]]

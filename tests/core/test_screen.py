@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.candidates import Block, Candidates
+from service.core.route import route_entries
 from service.core.screen import can_screen, weigh_near
+from service.core.search import search
 from service.core.weigh import Batch, Learner, weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 
@@ -69,10 +73,27 @@ def test_few_cuts_become_candidates(task: str) -> None:
     assert 4 <= len(table.segment) <= 16
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_entries_go_where_their_values_send_them(task: str) -> None:
+    """The branch that the order of rows tells is the one that comparing values gives, in nodes without a split too."""
+    source = np.random.default_rng(3)
+    columns = random_columns(source, 900, gaps=False)
+    target = random_target(source, columns, COUNT[task], "none")
+    node = np.repeat(np.arange(30), 30)
+    node[:2] = 30
+    learner, batch = make_root(columns, target, {"min_samples_leaf": 2}, SORTED, node.tolist())
+    splits = search(learner, batch)
+    assert splits.side is not None
+    assert splits.side.any()
+    assert -1 in splits.feature
+    assert splits.side.tolist() == route_entries(learner, batch.entries, replace(splits, side=None)).tolist()
+
+
 @pytest.mark.parametrize(
     ("parameters", "weight"),
     [({"criterion": "gain_ratio"}, "none"), ({"min_weight_leaf": 3}, "none"), ({"class_weight": "balanced"}, "none"),
-     ({"priors": {"0": 1, "1": 2}}, "none"), ({"monotonic": {"x0": "up"}}, "none"), ({}, "real")],
+     ({"priors": {"0": 1, "1": 2}}, "none"), ({"monotonic": {"x0": "up"}}, "none"), ({"cut_limit": "c45"}, "none"),
+     ({}, "real")],
 )  # fmt: skip
 def test_where_the_number_is_not_the_score_nothing_is_screened(parameters: dict[str, object], weight: str) -> None:
     """Weights, other criteria and rules that may forbid the best cut have every cut weighed."""
