@@ -15,6 +15,7 @@ from service.api import (
     health,
     models,
     predict,
+    pruning,
     requests,
     score,
     splits,
@@ -35,6 +36,7 @@ RESOURCES = (
     score.blueprint,
     tree.blueprint,
     predict.blueprint,
+    pruning.blueprint,
     evaluate.blueprint,
     health.blueprint,
 )

@@ -13,7 +13,8 @@ from service.core.encoding import CodedFeature, smallest_unsigned
 from service.core.learn import Learnt, build_learner
 from service.core.parameters import Parameters
 from service.core.schema import Feature, Target
-from service.core.tree import Tree
+from service.core.statistics import Ints
+from service.core.tree import LeafReason, Tree
 from service.errors import DamagedModel
 from service.store.records import ModelRecord
 
@@ -84,6 +85,23 @@ def pack_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
         "offset": np.cumsum([0, *map(len, texts)]),
         "text": np.frombuffer(b"".join(texts), np.uint8),
     }
+
+
+def cut_summary(record: ModelRecord, data: Mapping[str, Any], tree: Tree, shorter: Tree, place: Ints) -> dict[str, Any]:
+    """The summary of a tree that was cut back: what was weighed in the nodes that are left, under their new numbers.
+
+    ``place: (node,)`` is where each node of ``tree`` went; a node that is now a leaf took none of its candidates.
+    """
+    kept = np.flatnonzero(tree.depth == shorter.depth[place])
+    heads, rows = [], []
+    for node, number in zip(kept.tolist(), place[kept].tolist(), strict=True):
+        head, candidates = unpack_summary(record, data, node)
+        ended = bool(shorter.is_leaf[number])
+        reason = LeafReason(int(shorter.reason[number])).name.lower() if ended else head.get("reason")
+        heads.append(head | ({"node": number, "leaf": ended, "reason": reason} if head else {}))
+        rows.append([row | {"node": number, "chosen": row["chosen"] and not ended} for row in candidates])
+    names = {name: data[name] for name in ("measures", "measure", "kept")}
+    return pack_summary({"heads": heads, "rows": rows, "names": names})
 
 
 def unpack_summary(record: ModelRecord, data: Mapping[str, Any], node: int) -> tuple[dict[str, Any], list[Any]]:

@@ -22,6 +22,7 @@ from service.core.schema import Column, Label, Table, Target
 from service.core.validate import cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
 from service.listing import summarize_splits
+from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
@@ -95,7 +96,7 @@ def train(
             tags=dict(request.tags),
             retention=retention,
             body=body,
-            tree=learnt.tree.as_arrays(),
+            tree=learnt.tree.as_arrays() | pack_path(parameters, learnt.pruning),
             data=_retain(retention, learnt, target, settings),
         )
     )
@@ -291,6 +292,7 @@ def _describe(
         "training": {"rows": len(learnt.leaf), "columns": len(tree.features)},
         "tree": {"nodes": tree.nodes, "leaves": int(tree.is_leaf.sum()), "depth": int(tree.depth.max())},
         "metrics": measure_fit(tree, target, learnt.leaf),
+        "pruning": describe_pruning(parameters, learnt.pruning),
         "warnings": list(warnings),
     }
 

@@ -43,7 +43,7 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict", "evaluate")
+_LINKS = ("self", "splits", "tree", "predict", "evaluate", "pruning", "parent")
 
 
 def _whole(*names: str) -> dict[str, Any]:
@@ -92,6 +92,12 @@ class ModelSchema(SummarySchema):
             "description": "On the training rows; `cross_validation`, where it was asked for, on rows held out",
         },
         required=True,
+    )
+    pruning = Anything(
+        {
+            "type": ["object", "null"],
+            "description": "How the tree was cut back: by which method and choice, from which size, from which parent",
+        }
     )
     description = fields.String(required=True)
     tags = fields.Dict(keys=fields.String(), values=fields.String(), required=True)
@@ -194,13 +200,17 @@ def show_model(record: ModelRecord) -> dict[str, Any]:
 
 
 def link_model(record: ModelRecord) -> dict[str, str]:
-    """The URLs of a model and of what can be asked of it."""
+    """The URLs of a model, of what can be asked of it, and of the model that it was pruned from."""
+    parent = (record.body.get("pruning") or {}).get("parent")
+    origin = {"parent": url_for("models.get_model", reference=parent["id"])} if parent else {}
     return {
         "self": url_for("models.get_model", reference=record.id),
         "splits": url_for("splits.get_splits", reference=record.id),
         "tree": url_for("tree.get_tree", reference=record.id),
         "predict": url_for("predict.predict_rows", reference=record.id),
         "evaluate": url_for("evaluate.evaluate_rows", reference=record.id),
+        "pruning": url_for("pruning.get_path", reference=record.id),
+        **origin,
     }
 
 
