@@ -13,6 +13,7 @@ from service.api import (
     errors,
     evaluate,
     health,
+    importance,
     models,
     predict,
     pruning,
@@ -38,6 +39,7 @@ RESOURCES = (
     predict.blueprint,
     pruning.blueprint,
     evaluate.blueprint,
+    importance.blueprint,
     health.blueprint,
 )
 """Every resource, in the order of the documentation."""

@@ -43,7 +43,7 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict", "evaluate", "pruning", "parent")
+_LINKS = ("self", "splits", "tree", "predict", "evaluate", "importance", "pruning", "parent")
 
 
 def _whole(*names: str) -> dict[str, Any]:
@@ -209,6 +209,7 @@ def link_model(record: ModelRecord) -> dict[str, str]:
         "tree": url_for("tree.get_tree", reference=record.id),
         "predict": url_for("predict.predict_rows", reference=record.id),
         "evaluate": url_for("evaluate.evaluate_rows", reference=record.id),
+        "importance": url_for("importance.get_importance", reference=record.id),
         "pruning": url_for("pruning.get_path", reference=record.id),
         **origin,
     }

@@ -137,6 +137,8 @@ def test_answers_are_as_described(
         (f"{reference}/predict", "post", "/models/warm/predict", numbers),
         (f"{reference}/evaluate", "post", "/models/golf/evaluate", {"data": {"columns": tennis}}),
         (f"{reference}/evaluate", "post", "/models/warm/evaluate", {"data": {"columns": tennis}}),
+        (f"{reference}/importance", "get", "/models/golf/importance", None),
+        (f"{reference}/importance", "post", "/models/golf/importance", {"data": {"columns": tennis}}),
         ("/splits/score", "post", "/splits/score", score),
         ("/health/live", "get", "/health/live", None),
         ("/health/ready", "get", "/health/ready", None),

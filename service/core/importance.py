@@ -1,0 +1,86 @@
+"""What a tree owes to each feature: what its splits gained, and what is lost where its values are mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.answers import Answers, answer_rows
+from service.core.criteria import GAINS, Floats
+from service.core.folds import take_cells
+from service.core.guide import Guide
+from service.core.learn import build_objective
+from service.core.objective import Objective
+from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.parameters import Parameters
+from service.core.schema import Column, Label, Target
+from service.core.statistics import Ints
+from service.core.tree import Tree
+
+OTHER_SCALES = frozenset({"goodness", "twoing"})
+"""They count by the share of what is known, as gains do, but are no differences of impurities."""
+
+
+def restore_objective(tree: Tree, parameters: Parameters, positive: Label | None) -> Objective:
+    """What was maximized when the tree was grown: it depends on the data by the weights of their classes only."""
+    if not tree.classes:
+        return build_objective(Target("", values=tree.mean[:1]), parameters, None)[0]
+    # one row of each class, which weighs as much as all of them
+    codes = np.arange(len(tree.classes), dtype=np.int32)
+    return build_objective(Target("", tree.classes, codes, weight=tree.counts[:, 0]), parameters, positive)[0]
+
+
+def find_gains(tree: Tree, objective: Objective) -> Floats:
+    """(node,) by how much each split lowers the weight times the impurity; 0 for leaves. rpart's ``improve``.
+
+    It is the weight times the score where this is a gain. Other criteria, such as ratios, count by the impurity of
+    their family, gini or entropy, of the node and of its children.
+    """
+    family = objective.criterion.family
+    weight = family.weigh(objective.alter(tree.counts)) if tree.classes else tree.weight
+    if objective.criterion.measure in GAINS - OTHER_SCALES:
+        return np.where(tree.is_leaf, 0.0, weight * tree.score)
+    total = weight * tree.impurity
+    below = np.bincount(tree.parent[1:], weights=total[1:], minlength=tree.nodes)
+    return np.where(tree.is_leaf, 0.0, np.maximum(total - below, 0.0))
+
+
+def credit_features(tree: Tree, gain: Floats) -> Floats:
+    """(feature,) the sum of the gains of its splits (Breiman et al. 1984, section 5.3.4, without surrogates)."""
+    inner = np.flatnonzero(~tree.is_leaf)
+    return np.bincount(tree.feature[inner], weights=gain[inner], minlength=len(tree.features)).astype(np.float64)
+
+
+def list_used(tree: Tree) -> Ints:
+    """The features that some node asks for, ascending."""
+    return np.unique(tree.feature[~tree.is_leaf]).astype(np.int64)
+
+
+def permute_features(
+    tree: Tree, guide: Guide, columns: Sequence[Column], measure: Callable[[Answers], float | None],
+    repeats: int, seed: int,
+) -> NDArray[np.float64]:  # fmt: skip
+    """(feature, repeat) the measure when the cells of one feature are dealt to the rows at random (Breiman 2001).
+
+    NaN where it is undefined. ``columns`` are those of the tree's features, for which the guide was made. Each
+    permutation depends on the seed, the feature and the repeat alone. What no node asks for is left out: nothing
+    would change, so its lines are those of the rows as they are.
+    """
+    rows = len(columns[0].values) if columns else 0
+    used = list_used(tree)
+    # for a guide that shares the work with other cores: threads do not nest
+    tasks = [(int(feature), repeat) for feature in used for repeat in range(repeats)]
+
+    def run(task: tuple[int, int]) -> float:
+        feature, repeat = task
+        order = np.random.default_rng([seed, feature, repeat]).permutation(rows)
+        mixed = [take_cells(column, order) if f == feature else column for f, column in enumerate(columns)]
+        value = measure(answer_rows(tree, guide, mixed, rows))
+        return np.nan if value is None else value
+
+    plain = measure(answer_rows(tree, guide, columns, rows)) if columns else None
+    values = np.full((len(tree.features), repeats), np.nan if plain is None else plain)
+    values[used] = np.array(run_parallel(run, tasks, worth=rows * len(used) > PARALLEL_CELLS)).reshape(-1, repeats)
+    return values
