@@ -83,6 +83,7 @@ class Reader:
         self.tree = service.tree(self.model)
         listing = service.listing(self.model, {"admissible": "true"})
         self.measure, self.listed = listing["measure"], listing["splits"]
+        self.first_left: dict[int, bool] = {}
         root = self.tree[0]
         if self.classes:
             counts, parameters = root["counts"], record["parameters"]
@@ -105,9 +106,29 @@ class Reader:
             nodes[number] = self.make_node(number, node, primary)
             if primary:
                 lower, upper = node["children"]
-                left, right = (lower, upper) if self.goes_left(primary[0]) else (upper, lower)
+                self.first_left[number] = self.goes_left(primary[0])
+                left, right = (lower, upper) if self.first_left[number] else (upper, lower)
                 waiting += [(2 * number + 1, right), (2 * number, left)]
-        return Fit(self.features, self.classes, nodes)
+        path = self.read_path()
+        cptable = [(step["cp"], step["splits"], step["relative_error"]) for step in path]
+        return Fit(self.features, self.classes, nodes, self.find_complexity(path), cptable)
+
+    def read_path(self) -> list[dict[str, Any]]:
+        """The subtrees that pruning leads through, from the root alone."""
+        response = self.service.client.get(f"/models/{self.model}/pruning")
+        assert response.status_code == 200, response.get_data(as_text=True)
+        return list(response.get_json()["path"])
+
+    def find_complexity(self, path: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+        """The complexity parameter of each split: the least cp at which the pruned tree is without it."""
+        complexity: dict[int, float] = {}
+        for step in path:
+            if not step["current"]:
+                response = self.service.client.post(f"/models/{self.model}/prune", json={"leaves": step["leaves"]})
+                assert response.status_code == 201, response.get_data(as_text=True)
+                kept = find_inner(self.service.tree(response.get_json()["id"]), self.first_left)
+                complexity |= dict.fromkeys(self.first_left.keys() - kept, step["cp"])
+        return complexity
 
     def make_node(self, number: int, node: Mapping[str, Any], primary: Sequence[Mapping[str, Any]]) -> Node:
         """A node with its statistics in rpart's words."""
@@ -174,6 +195,18 @@ class Reader:
             return float(stats["mean"])
         weights = [count * factor for count, factor in zip(stats["counts"], self.scored, strict=True)]
         return sum(place * weight for place, weight in enumerate(weights)) / sum(weights)
+
+
+def find_inner(tree: Sequence[Mapping[str, Any]], first_left: Mapping[int, bool]) -> set[int]:
+    """The rpart numbers of the inner nodes of a tree, whose first branch is the left one where it says so."""
+    inner, waiting = set(), [(1, 0)]
+    while waiting:
+        number, place = waiting.pop()
+        if not tree[place]["leaf"]:
+            inner.add(number)
+            first = 2 * number + (not first_left[number])
+            waiting += zip([first, 4 * number + 1 - first], tree[place]["children"], strict=True)
+    return inner
 
 
 WEIGHED = ("threshold", "subset")
