@@ -254,3 +254,45 @@ def count_confusion(told: Mapping[str, Any], data: Dataset) -> list[list[int]]:
     """Rows by their class and by what they were taken for."""
     pairs = Counter(zip(data.targets, told["predictions"], strict=True))
     return [[pairs[true, guess] for guess in told["classes"]] for true in told["classes"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prune(server: RunningServer, train: Train, name: str) -> None:
+    """A subtree off the middle of the path is the top of the tree, and errs on its rows as the path says."""
+    record, data = train(name), DATASETS[name]
+    answer = server.client.get(record["links"]["self"] + "/pruning").body
+    path = answer["path"]
+    assert [step["leaves"] for step in path] == sorted({step["leaves"] for step in path})
+    assert path[0]["leaves"] == path[0]["relative_error"] == 1
+    middle = path[len(path) // 2]
+    pruned = server.client.post(record["links"]["self"] + "/prune", {"cp": middle["cp"]})
+    assert pruned.status == 201, pruned.body
+    assert pruned.body["pruning"]["parent"]["id"] == record["id"]
+    assert pruned.body["tree"]["leaves"] == middle["leaves"]
+    whole, top = read_tree(server, record), read_tree(server, pruned.body)
+    splits = [same_split(node) for node in whole]
+    assert all(same_split(node) in splits for node in top if not node["leaf"])
+    metrics = evaluate(server, pruned.body, data)["metrics"]
+    risk = 1 - metrics["accuracy"] if "accuracy" in metrics else metrics["rmse"] ** 2
+    assert risk == pytest.approx(middle["risk"], rel=1e-9)
+    assert middle["relative_error"] == pytest.approx(middle["risk"] / answer["root_risk"], rel=1e-12)
+
+
+def same_split(node: Mapping[str, Any]) -> dict[str, Any]:
+    """What does not depend on how the nodes are numbered."""
+    return {key: value for key, value in node.items() if key not in {"node", "parent", "children"}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_importance(server: RunningServer, train: Train, name: str) -> None:
+    """The gain of a feature is that of its splits, node by node, and a feature that is not asked has none."""
+    record = train(name)
+    gains: Counter[str] = Counter()
+    for node in read_tree(server, record):
+        if not node["leaf"]:
+            gains[node["feature"]] += node["weight"] * node["score"]
+    listed = server.client.get(record["links"]["self"] + "/importance").body["features"]
+    assert {one["feature"]: one["gain"] for one in listed} == pytest.approx(
+        {feature["name"]: gains[feature["name"]] for feature in record["schema"]["features"]}, rel=1e-9
+    )
+    assert sum(one["share"] for one in listed) == pytest.approx(1)
