@@ -83,18 +83,18 @@ def _descend_share(guide: Guide, columns: Sequence[Column], node: Ints, share: s
             floats = space.view(np.float64)
             for place, column in enumerate(columns):
                 floats[place, : rows.stop - begin] = column.values[rows]
-            begun = begin_floats(guide, floats.reshape(-1), rows.stop - begin)
+            begun = begin_floats(guide, floats.reshape(-1), buffers, rows.stop - begin)
             step: Step = partial(step_floats, guide, floats.reshape(-1), buffers)
         else:
             begun = np.zeros(rows.stop - begin, np.int64), 0
             step = partial(_step, guide, _fill(space, columns, rows))
-        node[rows] = _descend_block(step, *begun, guide.shallowest)
+        node[rows] = begun[0] if begun[1] == guide.deepest else _descend_block(step, *begun, guide.shallowest)
 
 
 def _descend_block(step: Step, node: Ints, depth: int, shallowest: int) -> Ints:
-    """(row,) the node in which each row of the block ends; they stand at ``node: (row,)``, none of them a leaf.
+    """(row,) the node in which each row of the block ends; they stand at ``node: (row,)``.
 
-    The rows are at ``depth``, and none ends before the depth ``shallowest``.
+    The rows are at ``depth`` or have ended, and none ends before the depth ``shallowest``.
     """
     row = np.arange(len(node))
     for _ in range(depth, shallowest):

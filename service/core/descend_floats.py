@@ -11,32 +11,59 @@ from service.core.criteria import Floats
 from service.core.guide import Guide
 from service.core.statistics import Ints
 
+ASKED = 3
+"""Levels of which so few nodes ask that whole columns are compared, and nothing is gathered."""
 
-def begin_floats(guide: Guide, cells: Floats, rows: int) -> tuple[Ints, int]:
-    """(row,) The nodes at depth 3, or the root, with that depth.
 
-    Where few nodes ask, whole columns are compared, and nothing is gathered. That needs three levels without a leaf,
-    and no missing cell in the seven columns.
-    """
-    if guide.shallowest < 3:
+class Buffers:
+    """What the steps write to, again and again: arrays of this size are dear to allocate."""
+
+    def __init__(self, block: int) -> None:
+        self.row = np.arange(block)
+        self.slot = np.empty(block, np.int64)
+        self.at = np.empty(block, np.int64)
+        self.cell = np.empty(block)
+        self.limit = np.empty(block)
+        self.right = np.empty(block, bool)
+
+
+def begin_floats(guide: Guide, cells: Floats, buffers: Buffers, rows: int) -> tuple[Ints, int]:
+    """(row,) The nodes at the foot of the ladder, with how many levels that is; the root where a cell is missing."""
+    ladder = guide.ladder
+    lowest = np.minimum.reduce(cells.reshape(-1, guide.block)[:, :rows], axis=1)
+    if not ladder.levels or np.isnan(lowest).any():
         return np.zeros(rows, np.int64), 0
-    asked = [0, *(inner := _children(guide, [0])), *(lower := _children(guide, inner))]
-    right = []
-    for node in asked:
-        column = cells[guide.column[node] :][:rows]
-        if np.isnan(np.minimum.reduce(column)):
-            return np.zeros(rows, np.int64), 0
-        right.append(np.greater(column, guide.limit[node]))
-    first = right[0]
-    second = _select(first, right[1], right[2])
-    third = _select(first, _select(second, right[3], right[4]), _select(second, right[5], right[6]))
-    place = (first.view(np.uint8) << 2) | (second.view(np.uint8) << 1) | third.view(np.uint8)
-    return np.array(_children(guide, lower)).take(place), 3
+    slot, row, at = buffers.slot[:rows], buffers.row[:rows], buffers.at[:rows]
+    cell, limit = buffers.cell[:rows], buffers.limit[:rows]
+    slot[:] = _ask_columns(ladder.levels[:ASKED], cells, rows)
+    for columns, limits in ladder.levels[ASKED:]:
+        # all indices are right; "clip" only spares `take` a copy of what it writes
+        columns.take(slot, out=at, mode="clip")
+        at += row
+        cells.take(at, out=cell, mode="clip")
+        limits.take(slot, out=limit, mode="clip")
+        right = np.greater(cell, limit, out=buffers.right[:rows])
+        slot += slot
+        slot += right
+    return ladder.foot.take(slot), len(ladder.levels)
 
 
-def _children(guide: Guide, nodes: Sequence[int]) -> list[int]:
-    """The first two children of each node."""
-    return [child for node in nodes for child in (int(guide.first[node]), int(guide.first[node]) + 1)]
+def _ask_columns(levels: Sequence[tuple[Ints, Floats]], cells: Floats, rows: int) -> NDArray[np.uint8]:
+    """(row,) The slots below the first levels: every node there is asked for every row, and bits say whose answer."""
+    bits: list[NDArray[np.bool_]] = []
+    for columns, limits in levels:
+        answers = [
+            np.greater(cells[column:][:rows], limit)
+            for column, limit in zip(columns.tolist(), limits.tolist(), strict=True)
+        ]
+        for bit in reversed(bits):
+            answers = [_select(bit, no, yes) for no, yes in zip(answers[::2], answers[1::2], strict=True)]
+        bits += answers
+    slot = np.zeros(rows, np.uint8)
+    for bit in bits:
+        slot += slot
+        slot |= bit.view(np.uint8)
+    return slot
 
 
 def _select(which: NDArray[np.bool_], no: NDArray[np.bool_], yes: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -44,21 +71,10 @@ def _select(which: NDArray[np.bool_], no: NDArray[np.bool_], yes: NDArray[np.boo
     return no ^ (which & (no ^ yes))
 
 
-class Buffers:
-    """What `step_floats` writes to, again and again: arrays of this size are dear to allocate."""
-
-    def __init__(self, block: int) -> None:
-        self.at = np.empty(block, np.int64)
-        self.cell = np.empty(block)
-        self.limit = np.empty(block)
-        self.right = np.empty(block, bool)
-
-
 def step_floats(guide: Guide, cells: Floats, buffers: Buffers, node: Ints, row: Ints, following: Ints) -> None:
     """What `_step` does where all that is read are floats; here every pass over the entries counts."""
     count = len(node)
     at, cell, limit = buffers.at[:count], buffers.cell[:count], buffers.limit[:count]
-    # all indices are right; "clip" only spares `take` a copy of what it writes
     guide.column.take(node, out=at, mode="clip")
     at += row
     cells.take(at, out=cell, mode="clip")

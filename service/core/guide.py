@@ -19,6 +19,9 @@ BLOCK = 16384
 """Rows that go down together: 128 KiB of cells for each feature that the tree asks for."""
 _FEWEST = 256
 _MOST_CELLS = 1 << 19  # 4 MiB: where hundreds of features are asked for, fewer rows go together
+_TALLEST = 12
+_MOST_SLOTS = 4
+"""A level of a ladder has at most so many slots for each node."""
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -33,13 +36,25 @@ class Reading(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Ladder:
+    """The top of a tree as full levels: slot i is followed by the slots 2i and 2i + 1 of the next level.
+
+    ``levels``: of each level, as (slot,), where the cells of the column asked for begin, and the limit. A leaf goes on
+    as a slot that sends every row left. ``foot: (slot,)`` are the nodes below the last level.
+    """
+
+    levels: tuple[tuple[Ints, Floats], ...]
+    foot: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Guide:
     """A tree laid out for columns of some kinds; arrays are (node,), but for ``routes`` and ``used``.
 
     ``used: (column,)`` are the features that some node asks for, and ``column`` is where the cells of the node's own
     begin in a block of them; ``missing_branch`` is where missing cells go, be it learnt or the heaviest; ``readings``
-    are those that occur, so that a single one needs no sorting of rows; ``shallowest`` is the depth of the first leaf,
-    ``block`` the number of rows that go down together.
+    are those that occur, so that a single one needs no sorting of rows; leaves are at depths from ``shallowest`` to
+    ``deepest``; ``block`` is the number of rows that go down together, ``ladder`` the way of floats.
     """
 
     reading: NDArray[np.int8]
@@ -55,7 +70,9 @@ class Guide:
     floats: tuple[bool, ...]
     is_leaf: NDArray[np.bool_]
     shallowest: int
+    deepest: int
     block: int
+    ladder: Ladder
 
 
 def are_floats(columns: Sequence[Column]) -> tuple[bool, ...]:
@@ -78,11 +95,14 @@ def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
     learnt = np.where(tree.form == Form.MISSING, 0, tree.missing_to)
     # the multiway split of a model that gives missing values a branch has none where nothing was missing
     fallback = np.where(learnt == NO_ROUTE, find_heaviest_branches(tree), learnt)
+    column = np.where(leaf, 0, np.searchsorted(used, tree.feature)) * block
+    limit = np.where(leaf, np.inf, tree.threshold)
     return Guide(
         reading=reading.astype(np.int8),
-        column=np.where(leaf, 0, np.searchsorted(used, tree.feature)) * block,
+        column=column,
         block=block,
-        limit=np.where(leaf, np.inf, tree.threshold),
+        limit=limit,
+        ladder=_lay_ladder(tree, column, limit),
         whole=np.where(leaf, _LARGEST, tree.whole),
         first=np.where(leaf, np.arange(tree.nodes), tree.first_child),
         missing_branch=np.where(leaf, 0, fallback),
@@ -90,10 +110,24 @@ def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
         routes=tree.category_branch,
         is_leaf=leaf,
         shallowest=int(tree.depth[leaf].min()),
+        deepest=int(tree.depth.max()),
         used=used,
         floats=tuple(floats),
         readings=tuple(Reading(kind) for kind in np.unique(reading)),
     )
+
+
+def _lay_ladder(tree: Tree, column: Ints, limit: Floats) -> Ladder:
+    """As many full levels as hold more than a few nodes for their slots; two branches are all that values take."""
+    leaf, nodes = tree.is_leaf, np.bincount(tree.depth)
+    slots = 1 << np.arange(min(len(nodes), _TALLEST + 1))
+    full = slots <= _MOST_SLOTS * nodes[: len(slots)]
+    foot, levels = np.zeros(1, np.int64), list[tuple[Ints, Floats]]()
+    for _ in range(int(full.argmin() if not full.all() else len(full)) - 1):
+        levels.append((column[foot], limit[foot]))
+        following = np.where(leaf[foot], foot, tree.first_child[foot])
+        foot = np.stack([following, following + ~leaf[foot]], axis=1).ravel()
+    return Ladder(tuple(levels), foot)
 
 
 def _kind_of(feature: Feature, is_float: bool) -> Reading:

@@ -214,6 +214,24 @@ def test_no_leaf_near_the_root(limits: list[float], rows: list[tuple[float, ...]
     assert {int(tree.depth[node]) for node in check_agreement(tree, given_rows)} == {4}
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 5, 12, 13, None])
+@pytest.mark.parametrize("gap", [False, True])
+def test_past_the_ladder(depth: int | None, gap: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grown tree of any depth, uneven below its full levels, is descended by many rows as by each alone."""
+    monkeypatch.setattr(guide, "BLOCK", 300)
+    generator = np.random.default_rng(5)
+    cells = generator.normal(size=(2000, 3))
+    columns = [Column(f"x{i}", "numeric", cells[:, i].copy()) for i in range(3)]
+    target = Target("y", ("a", "b"), (generator.random(2000) < 0.3 + 0.4 * (cells[:, 0] > 0.8)).astype(np.int32))
+    tree = learn(columns, target, resolve("cart", {"max_depth": depth}, "classification")).tree
+    assert depth is not None or tree.depth.max() > 13
+    if gap:
+        columns[1].values[700] = np.nan
+    one = OneRow(tree)
+    expected = [one.descend([float(column.values[row]) for column in columns]) for row in range(2000)]
+    assert descend(tree, columns, 2000).node.tolist() == expected
+
+
 def test_three_thousand_levels() -> None:
     """A chain of 3,000 splits is descended by every row, without recursion."""
     count = 3001
