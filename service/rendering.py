@@ -249,7 +249,7 @@ def _group_categories(table: Candidates, place: int, feature: Feature) -> list[l
     codes = slots.code[begin:end]
     if subsets is None:
         return [[labels[code]] for code in codes]
-    subsets = replace(subsets, rank=subsets.rank[begin:end], order=subsets.order[begin:end])
+    subsets = replace(subsets, rank=subsets.rank[begin:end], order=subsets.order[:, begin:end])
     left = find_left(subsets, slots.take(np.arange(begin, end)), table.segment, np.array([place]))[0]
     return [[labels[code] for code in codes[left]], [labels[code] for code in codes[~left]]]
 

@@ -198,7 +198,7 @@ def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     row = audited.row[skipped[node] + np.arange(len(node))]
     weight = None if audited.target.weight is None else audited.target.weight[row]
     entries = Entries(row, node, len(nodes), weight)
-    used = None if learner.parameters.reuse_features else _find_used(learner, tree, nodes)
+    used = None if learner.parameters.reuse_features is True else _find_used(learner, tree, nodes)
     bounds = None if audited.bounds is None else audited.bounds[:, nodes]
     return make_batch(audited.target, entries, used, bounds)
 
@@ -262,7 +262,7 @@ def _find_eligible(learner: Learner, batch: Batch, listing: Listing, within: Flo
     segment = listing.node * features + listing.feature
     best = np.full(batch.entries.nodes * features, -np.inf)
     np.maximum.at(best, segment, within)
-    ordered = ~learner.find_spent()[listing.feature]
+    ordered = np.array([learner.is_ordered(f) for f in range(features)], bool)[listing.feature]
     cut, other = (learner.objective.tolerance(batch.stats, how)[listing.node] for how in ("c45", "criterion"))
     near = np.flatnonzero((within >= best[segment] - np.where(ordered, cut, other)) & (within > -np.inf))
     first = near[np.diff(segment[near], prepend=-1) != 0]  # candidates stand in segment order

@@ -92,9 +92,9 @@ class Candidates:
 class Subsets:
     """Which categories go left, without a table of candidates by categories.
 
-    ``rank``, ``order``: (slot,) the slot's place in its segment by code, and by Breiman's ordering.
+    ``rank: (slot,)``, ``order: (ordering, slot)``: the slot's place in its segment by code, and by each ordering.
     ``method``, ``part``: (candidate,); the left branch is, by `method`, the slots whose bit of ``part`` is set
-    (BITS, by rank), the one of that rank (ONE), or those of that order or lower (ORDER).
+    (BITS, by rank), the one of that rank (ONE), or those of that order or lower (ORDER and above: each ordering).
     """
 
     rank: Ints

@@ -21,10 +21,11 @@ class Parameters:
     criterion: str
     selection: str = "criterion"
     nominal: str = "subset"
+    max_subset_categories: int = 6
     numeric: str = "threshold"
     threshold_value: str = "midpoint"
     missing: str = "direction"
-    reuse_features: bool = True
+    reuse_features: bool | str = True
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
     min_samples_split: int = 2
@@ -50,8 +51,8 @@ class Parameters:
 
     @property
     def has_cut_rules(self) -> bool:
-        """True where numeric cuts have a limit of their own or pay: all of a feature's have to be weighed then."""
-        return self.cut_limit is not None or self.cut_penalty is not None
+        """True where cuts have a limit of their own, pay, or use a feature up: each has to be weighed then."""
+        return self.cut_limit is not None or self.cut_penalty is not None or self.reuse_features == "never"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by name, as the record shows them."""
@@ -71,11 +72,14 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
-def _whole(least: int, *, optional: bool = False) -> Check:
+def _whole(least: int, *, most: int | None = None, optional: bool = False) -> Check:
     def check(value: object) -> str | None:
-        if (optional and value is None) or (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+        if optional and value is None:
             return None
-        return f"must be a whole number, {least} or more" + (", or null" if optional else "")
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or value):
+            return None
+        limits = f"{least} or more" if most is None else f"{least} to {most}"
+        return f"must be a whole number, {limits}" + (", or null" if optional else "")
 
     return check
 
@@ -90,6 +94,10 @@ def _amount_or_null(value: object) -> str | None:
 
 def _flag(value: object) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
+
+
+def _reuse(value: object) -> str | None:
+    return None if isinstance(value, bool) or value == "never" else 'must be true, false or "never"'
 
 
 def _class_shares(value: object) -> str | None:
@@ -126,10 +134,11 @@ RULES: dict[str, Check] = {
     "criterion": _choice(*CRITERIA),
     "selection": _choice("criterion", "c45"),
     "nominal": _choice("subset", "one_vs_rest", "multiway"),
+    "max_subset_categories": _whole(2, most=12),
     "numeric": _choice("threshold", "ordinal", "refuse"),
     "threshold_value": _choice("midpoint", "data"),
     "missing": _choice("direction", "branch", "refuse"),
-    "reuse_features": _flag,
+    "reuse_features": _reuse,
     "max_depth": _whole(0, optional=True),
     "max_leaf_nodes": _whole(1, optional=True),
     "min_samples_split": _whole(2),

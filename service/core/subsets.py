@@ -1,10 +1,17 @@
 """Candidates of nominal features: two groups of categories, or a branch for each.
 
-Among k categories there are 2^(k-1) - 1 pairs of groups. Up to `EXHAUSTIVE` categories all are weighed; beyond it,
+Among k categories there are 2^(k-1) - 1 pairs of groups. Up to ``max_subset_categories`` all are weighed; beyond it,
 each category against the rest and the cuts of an ordering: by the share of the second of two classes, or by the mean,
 which holds the best pair of groups for every criterion here (Breiman et al. 1984, theorem 4.5 and its proof for
-quasi-convex functions); with more classes by the first principal component of the class shares, which need not hold
-it (Coppersmith, Hong and Hosking 1999).
+quasi-convex functions). With more classes two orderings are cut, which need not hold the best pair:
+
+* by the first principal component of the class shares (Coppersmith, Hong and Hosking 1999);
+* by the share of the node's largest class, as if the others were one (after Laber, Molinaro and Mello Pereira 2018,
+  "Binary partitions with approximate minimum impurity"). Its best cut costs at most three times the least gini
+  cost. For a branch of weight n, of which m is of other classes, n gini = n gini(largest, others) + m/n (m gini of
+  the others alone). The first terms, of the best cut, add up to no more than the least cost, for merging classes takes
+  away. The second add up to no more than m gini in the node, so to twice what the two largest classes leave there;
+  and no pair of groups costs less than that once, since n gini is at least what the branch's largest class leaves.
 """
 
 from __future__ import annotations
@@ -32,30 +39,35 @@ from service.core.candidates import (
 from service.core.criteria import Floats
 from service.core.statistics import Ints, Tally
 
-EXHAUSTIVE = 6
-"""Up to so many categories in a node every pair of groups is weighed: at most 31."""
 MULTIWAY_CELLS = 2_000_000
 """Multiway candidates are weighed in portions of about so many branches x channels."""
 COVARIANCE_CELLS = 2_000_000
 """Covariances of class shares are decomposed in portions of about so many numbers."""
 
 
-def weigh_subsets(known: Slots, totals: Totals, tally: Tally, block: Block, one_vs_rest: bool) -> Candidates:
-    """Pairs of groups of the ``known`` categories of each segment; see the module for which."""
+def weigh_subsets(
+    known: Slots, totals: Totals, tally: Tally, block: Block, exhaustive: int | None, alteration: Floats | None
+) -> Candidates:
+    """Pairs of groups of the ``known`` categories of each segment; see the module for which.
+
+    Up to ``exhaustive`` categories all pairs; None for each category against the rest and nothing else. ``alteration:
+    (class,)`` multiplies class weights where they are compared.
+    """
     start = known.starts()
     count = np.diff(start, append=len(known.segment))
     rank = np.arange(len(known.segment)) - np.repeat(start, count)
     size = np.repeat(count, count)
-    order = rank if one_vs_rest else _order_slots(known, tally, block, start, count)
-    parts = [_pick_ones(known, rank, size, one_vs_rest)]
-    if not one_vs_rest:
-        parts += [_pick_bits(known, start, count, k) for k in range(3, EXHAUSTIVE + 1)]
-        parts.append(_pick_cuts(known, rank, order, size))
+    order = np.empty((0, len(rank)), np.int64)
+    parts = [_pick_ones(known, rank, size, exhaustive)]
+    if exhaustive is not None:
+        order = _order_slots(known, tally, block, start, count, exhaustive, alteration)
+        parts += [_pick_bits(known, start, count, k) for k in range(3, exhaustive + 1)]
+        parts += [_pick_cuts(known, rank, order[: which + 1], size, exhaustive) for which in range(len(order))]
     left = _join_slots([slots for slots, _, _ in parts])
     method = np.concatenate([np.full(len(part), how) for _, part, how in parts])
     part = np.concatenate([part for _, part, _ in parts])
-    # candidate order within a feature: single categories (or groups by bits), then the cuts of the ordering
-    position = np.where(method == ORDER, part + known.code.size + 1, part)
+    # candidate order within a feature: single categories (or groups by bits), then the cuts of each ordering
+    position = part + np.maximum(method - ONE, 0) * (known.code.size + 1)
     candidates, index = build_binary(Form.SUBSET, left, position, totals, tally, block)
     return replace(candidates, slots=known, subsets=Subsets(rank, order, method[index], part[index]))
 
@@ -70,9 +82,9 @@ def _join_slots(parts: list[Slots]) -> Slots:
     )
 
 
-def _pick_ones(known: Slots, rank: Ints, size: Ints, one_vs_rest: bool) -> tuple[Slots, Ints, int]:
+def _pick_ones(known: Slots, rank: Ints, size: Ints, exhaustive: int | None) -> tuple[Slots, Ints, int]:
     """Each category against the rest; of two categories only the first, for it is the same pair."""
-    several = size >= 3 if one_vs_rest else size > EXHAUSTIVE
+    several = size > (2 if exhaustive is None else exhaustive)
     index = np.flatnonzero(several | ((size == 2) & (rank == 0)))
     return known.take(index), rank[index], ONE
 
@@ -93,29 +105,45 @@ def _pick_bits(known: Slots, start: Ints, count: Ints, k: int) -> tuple[Slots, I
     return left, np.tile(masks, len(first)), BITS
 
 
-def _pick_cuts(known: Slots, rank: Ints, order: Ints, size: Ints) -> tuple[Slots, Ints, int]:
-    """The cuts of the ordering that leave two or more categories on each side (the others are in `_pick_ones`)."""
-    ordered = np.argsort(np.arange(len(rank)) - rank + order)  # slots of each segment in its ordering
+def _pick_cuts(known: Slots, rank: Ints, orders: Ints, size: Ints, exhaustive: int) -> tuple[Slots, Ints, int]:
+    """The cuts of the last of ``orders: (ordering, slot)`` that are not cuts of an earlier one.
+
+    They leave two or more categories on each side (the others are in `_pick_ones`).
+    """
+    order, begin = orders[-1], np.arange(len(rank)) - rank
+    ordered = np.argsort(begin + order)  # slots of each segment in its ordering
     place = order[ordered]
-    cut = np.flatnonzero((size > EXHAUSTIVE) & (place >= 1) & (place < size - 2))
-    return accumulate(known.take(ordered)).take(cut), place[cut], ORDER
+    fresh = (size > exhaustive) & (place >= 1) & (place < size - 2)
+    for earlier in orders[:-1, ordered]:
+        # the groups are the same if so many categories are the first, or the last, of the earlier ordering
+        for other in (earlier, size - 1 - earlier):
+            fresh &= np.maximum.accumulate(begin + other) - begin > place
+    cut = np.flatnonzero(fresh)
+    return accumulate(known.take(ordered)).take(cut), place[cut], ORDER + len(orders) - 1
 
 
-def _order_slots(known: Slots, tally: Tally, block: Block, start: Ints, count: Ints) -> Ints:
-    """(slot,) each category's place in its segment's ordering; ties stay in category order."""
+def _order_slots(
+    known: Slots, tally: Tally, block: Block, start: Ints, count: Ints, exhaustive: int, alteration: Floats | None
+) -> Ints:
+    """(ordering, slot) each category's place in its segment; ties stay in category order."""
     stats = tally.combine(known.sums, block.node[known.segment])
     if tally.classes == 0:
-        key = stats[1] / stats[0]
+        keys = [stats[1] / stats[0]]
     else:
+        stats = stats if alteration is None else stats * alteration[:, None]
         share = stats / stats.sum(0)
-        key = share[1] if tally.classes == 2 else _project(share, stats.sum(0), start, count)
-    order = np.lexsort((key, known.segment))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order)) - np.repeat(start, count)
-    return place
+        keys = [share[-1]]
+        if tally.classes > 2:
+            largest = np.repeat(np.add.reduceat(stats, start, axis=1).argmax(0), count)
+            keys = [_project(share, stats.sum(0), start, count, exhaustive), share[largest, np.arange(len(largest))]]
+    places = np.empty((len(keys), len(known.segment)), np.int64)
+    for place, key in zip(places, keys, strict=True):
+        order = np.lexsort((key, known.segment))
+        place[order] = np.arange(len(order)) - np.repeat(start, count)
+    return places
 
 
-def _project(share: Floats, weight: Floats, start: Ints, count: Ints) -> Floats:
+def _project(share: Floats, weight: Floats, start: Ints, count: Ints, exhaustive: int) -> Floats:
     """(slot,) class shares projected on the first principal component of their segment, where it is needed.
 
     ``share: (class, slot)``, weighted by ``weight: (slot,)``. The component's sign is fixed by its largest entry.
@@ -123,7 +151,7 @@ def _project(share: Floats, weight: Floats, start: Ints, count: Ints) -> Floats:
     mean = np.add.reduceat(share * weight, start, axis=1) / np.add.reduceat(weight, start)
     centred = share - np.repeat(mean, count, axis=1)
     component = np.ones_like(mean)  # (class, segment)
-    wide = np.flatnonzero(count > EXHAUSTIVE)
+    wide = np.flatnonzero(count > exhaustive)
     for run in np.array_split(wide, len(wide) * len(share) ** 2 // COVARIANCE_CELLS + 1):
         if len(run):
             component[:, run] = _find_components(centred * np.sqrt(weight), start, count, run)
@@ -159,8 +187,10 @@ def find_left(subsets: Subsets, slots: Slots, segment: Ints, candidate: Ints) ->
     of_slot = of_segment[slots.segment]
     chosen = candidate[of_slot] if len(candidate) else np.zeros(len(of_slot), np.int64)
     method, part = subsets.method[chosen], subsets.part[chosen]
-    by_bit = (part >> np.minimum(subsets.rank, EXHAUSTIVE)) & 1 == 1
-    left = np.where(method == BITS, by_bit, np.where(method == ONE, subsets.rank == part, subsets.order <= part))
+    by_bit = (part >> np.minimum(subsets.rank, 62)) & 1 == 1
+    left = np.where(method == BITS, by_bit, subsets.rank == part)
+    for which, order in enumerate(subsets.order):
+        left = np.where(method == ORDER + which, order <= part, left)
     return left & (of_slot >= 0), of_slot
 
 

@@ -137,7 +137,9 @@ class Learner:
         return _LACK.get(self.parameters.missing, Lack.DIRECTED)
 
     def find_spent(self) -> NDArray[np.bool_]:
-        """(feature,) True where one split uses a feature up, if features are not reused; cuts may come again."""
+        """(feature,) True where one split uses a feature up, if features are not reused; else cuts may come again."""
+        if self.parameters.reuse_features == "never":
+            return np.ones(len(self.features), bool)
         return ~np.array([self.is_ordered(f) for f in range(len(self.features))], bool)
 
 
@@ -210,7 +212,8 @@ def _weigh(
     elif learner.parameters.nominal == "multiway":
         tables = weigh_multiway(known, totals, tally, block)
     else:
-        tables = [weigh_subsets(known, totals, tally, block, learner.parameters.nominal == "one_vs_rest")]
+        exhaustive = learner.parameters.max_subset_categories if learner.parameters.nominal == "subset" else None
+        tables = [weigh_subsets(known, totals, tally, block, exhaustive, learner.objective.alteration)]
     if lack is not Lack.APART:
         tables.append(weigh_missing(totals, tally, block))
     if constants:

@@ -55,6 +55,7 @@ LIMITS: list[dict[str, Any]] = [
     {"max_leaf_nodes": 9, "min_samples_leaf": 5},
     {"class_weight": "balanced"},
     {"reuse_features": False},
+    {"reuse_features": "never"},
     {"threshold_value": "data"},
 ]
 
@@ -120,6 +121,9 @@ def test_numbers_of_any_size(scale: float) -> None:
         {"criterion": "true_positive_rate", "min_samples_leaf": 5},
         {"monotonic": {"x0": "up"}},
         {"criterion": "gain_ratio", "selection": "c45"},
+        {"criterion": "entropy", "cut_penalty": "tried"},
+        {"criterion": "gini", "cut_limit": "c45"},
+        {"reuse_features": "never"},
     ],
 )
 def test_what_has_no_bound_is_sorted(parameters: dict[str, Any]) -> None:

@@ -59,6 +59,7 @@ def test_every_parameter_has_a_rule() -> None:
     ("name", "value"),
     [
         ("criterion", "gini_index"), ("criterion", None), ("selection", "best"), ("nominal", "binary"),
+        ("max_subset_categories", 1), ("max_subset_categories", 13),
         ("numeric", "bins"), ("threshold_value", "mean"), ("missing", "surrogate"), ("reuse_features", "no"),
         ("max_depth", -1), ("max_depth", 1.5), ("max_depth", True), ("max_leaf_nodes", 0), ("min_samples_split", 1),
         ("min_samples_leaf", 0), ("min_samples_leaf", None), ("min_weight_leaf", -0.5),

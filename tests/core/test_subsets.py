@@ -112,6 +112,59 @@ def test_the_ordering_holds_the_best(rows: list[tuple[str, str]]) -> None:
     assert max(split["scores"]["gini_gain"] for split in listed) == pytest.approx(best, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("most", "count", "pairs"), [(3, 5, 5 + 2), (5, 5, 15), (8, 8, 127), (2, 3, 3), (9, 12, 12 + 9)]
+)
+def test_how_many_categories_are_searched_exhaustively(most: int, count: int, pairs: int) -> None:
+    """Up to `max_subset_categories` all pairs of groups; beyond it each alone, and the cuts with two on each side."""
+    marks = ["b" if row <= place else "a" for place in range(count) for row in range(count)]
+    listed = list_groups([name for name in NAMES[:count] for _ in range(count)], marks, {"max_subset_categories": most})
+    assert len(sides(listed)) == len(listed) == pairs
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(NAMES[:9]), st.sampled_from("abcd")), min_size=14, max_size=50))
+def test_many_categories_of_many_classes_cost_at_most_three_times_the_least(rows: list[tuple[str, str]]) -> None:
+    """Each pair of groups is listed once; the best is no worse than the best alone, and within the stated factor."""
+    cells, marks = [name for name, _ in rows], [mark for _, mark in rows]
+    present = sorted(set(cells))
+    if len(set(marks)) < 3 or len(present) < 4:
+        return
+    listed = list_groups(cells, marks, {"max_subset_categories": 3})
+    assert len(sides(listed)) == len(listed)
+    least = min(find_cost(rows, group) for size in range(1, len(present)) for group in combinations(present, size))
+    alone = min(find_cost(rows, (name,)) for name in present)
+    best = min(split["scores"]["gini_cost"] for split in listed)
+    assert least - 1e-12 <= best <= min(3 * least, alone) + 1e-12
+
+
+def test_the_largest_class_is_the_heaviest_as_scored() -> None:
+    """With class weights the second ordering is by the class that is the largest then: it holds the best cut."""
+    cells = [name for name in NAMES[:4] for _ in range(10)]
+    marks = [*"aaaaaabbcc", *"aaaaabbbcc", *"aaaabbbbcc", *"aaabbbbbcc"]
+    weight = {"a": 1, "b": 10, "c": 1}
+    listed = list_groups(cells, marks, {"max_subset_categories": 2, "class_weight": weight})
+    everything = list_groups(cells, marks, {"class_weight": weight})
+    assert max(s["score"] for s in listed) == pytest.approx(max(s["score"] for s in everything), rel=1e-12)
+
+
+def test_hundreds_of_categories() -> None:
+    """300 categories of 19 classes: each alone and two orderings, and the split names every category once."""
+    names = [f"n{number:03}" for number in range(300)]
+    cells = names * 6
+    marks = [f"c{(7 * place + 3 * time) % 19:02}" for time in range(6) for place in range(300)]
+    listed = list_groups(cells, marks)
+    assert len(sides(listed)) == len(listed)
+    assert 300 + 297 < len(listed) <= 300 + 2 * 297
+    assert all(sorted([*left, *right]) == names for left, right in (split["split"]["categories"] for split in listed))
+
+
+def find_cost(rows: Sequence[tuple[str, str]], group: Sequence[str]) -> float:
+    """The gini cost of a group of categories against the others."""
+    parts = [[mark for name, mark in rows if (name in group) == inside] for inside in (True, False)]
+    return sum(len(part) / len(rows) * impurity(part) for part in parts if part)
+
+
 def impurity(marks: Sequence[str]) -> float:
     """1 - sum p^2, counted in plain Python."""
     return 1 - sum((marks.count(mark) / len(marks)) ** 2 for mark in set(marks))

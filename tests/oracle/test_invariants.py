@@ -245,6 +245,33 @@ def test_id3_selects_by_information_gain(service: Service, problem: Problem) -> 
         used |= {child: past | {str(feature_of(node))} for child in node["children"] or []}
 
 
+@given(st.one_of(strategies.classification(("gini", "entropy")), strategies.regression()))
+@SLOWLY
+def test_features_used_once_per_path(service: Service, problem: Problem) -> None:
+    """With `reuse_features: never` each node asks the first best of the features that its path has not asked."""
+    problem = replace(problem, missing="direction", max_depth=None, min_samples_split=2, min_gain=0)
+    names = ("criterion", "nominal", "missing", "min_samples_leaf", "min_weight_leaf")
+    more = {
+        "schema": {name: {"kind": "ordinal", "categories": order} for name, order in problem.ordinals.items()},
+        "parameters": {name: getattr(problem, name) for name in names} | {"reuse_features": "never"},
+        "task": "classification" if problem.classes else "regression",
+        "weight": "weight",
+    }
+    data = {**problem.columns, "target": problem.targets, "weight": problem.weights}
+    model = service.train(data, "target", more)
+    nodes = service.tree(model)
+    members, used = route(problem, nodes), {0: set[str]()}
+    for node in nodes:
+        rows, past = members[node["node"]], used[node["node"]]
+        candidates = [each for each in naive.node_candidates(problem, rows) if each.feature not in past]
+        tied = naive.best_of(problem, rows, candidates)
+        stop = not tied or naive.pure(problem, rows)
+        assert feature_of(node) == (None if stop else tied[0].feature), node
+        used |= {child: past | {str(feature_of(node))} for child in node["children"] or []}
+    spent = {split["feature"] for split in service.splits(model) if split["reason"] == "used_on_path"}
+    assert spent <= {feature_of(node) for node in nodes}
+
+
 @given(st.one_of(strategies.classification(("gini", "entropy")), strategies.regression()), st.integers(2, 5))
 @SLOWLY
 def test_a_limit_on_leaves_grows_best_first(service: Service, problem: Problem, leaves: int) -> None:
