@@ -162,5 +162,7 @@ def _warn_unseen(target: Column, truth: Floats | Ints, classes: Sequence[Label])
         return []
     found = np.unique(target.values[unseen])[:NAMED].tolist()
     labels = found if target.kind == "numeric" else [target.categories[code] for code in found]
-    count, named = int(unseen.sum()), ", ".join(map(repr, labels))
-    return [f'"{target.name}" has labels that training did not have in {count} rows ({named}): they count as wrong']
+    named, known = (", ".join(map(repr, some[:NAMED])) for some in (labels, classes))
+    more = ", .." if len(classes) > NAMED else ""
+    found_in = f'"{target.name}" has labels that training did not have in {int(unseen.sum())} rows ({named})'
+    return [f"{found_in}: they count as wrong; the classes are {known}{more}"]

@@ -13,7 +13,8 @@ from service.core.answers import Answers, answer_rows
 from service.core.criteria import Floats
 from service.core.errors import Fault
 from service.core.evaluate import LOWER_IS_BETTER
-from service.core.importance import credit_features, find_gains, permute_features, restore_objective
+from service.core.importance import credit_features, find_gains, permute_features
+from service.core.learn import restore_objective
 from service.core.parameters import Parameters
 from service.core.tree import Tree
 from service.errors import InvalidRequest
@@ -42,7 +43,7 @@ def weigh_gains(record: ModelRecord, store: ModelStore) -> dict[str, Any]:
     """What the splits on each feature gained: its sum, and its share of all, the largest first."""
     tree = Tree.from_arrays(store.load_tree(record))
     parameters = Parameters(**record.body["parameters"])
-    objective = restore_objective(tree, parameters, record.body["schema"]["target"].get("positive_class"))
+    objective, _ = restore_objective(tree, parameters, record.body["schema"]["target"].get("positive_class"))
     gain = credit_features(tree, find_gains(tree, objective))
     total = float(gain.sum())
     share = gain / total if total > 0 else gain

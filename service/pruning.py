@@ -11,13 +11,12 @@ import numpy as np
 from service.core.criteria import Floats
 from service.core.encoding import smallest_unsigned
 from service.core.evaluate import measure_fit
-from service.core.learn import build_objective
+from service.core.learn import restore_objective
 from service.core.parameters import Parameters
 from service.core.prune import Pruning, find_subtrees
 from service.core.prune_cost import Costs, Path, find_cut
 from service.core.prune_cut import cut_back
 from service.core.prune_validate import Validated
-from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.rendering import show_number
@@ -138,12 +137,7 @@ def _unpack_path(kept: Mapping[str, Any]) -> tuple[Path, Validated | None]:
 def _find_path(record: ModelRecord, tree: Tree, parameters: Parameters) -> Path:
     """The path of a stored tree, from what it holds itself: no training data are needed."""
     shown = record.body["schema"]["target"]
-    if tree.classes:
-        codes = np.arange(len(tree.classes), dtype=np.int32)
-        target = Target(shown["name"], tree.classes, codes, weight=np.asarray(tree.counts[:, 0]))
-    else:
-        target = Target(shown["name"], values=np.zeros(1))
-    objective, factors = build_objective(target, parameters, shown.get("positive_class"))
+    objective, factors = restore_objective(tree, parameters, shown.get("positive_class"))
     return find_subtrees(tree, objective, Costs(factors, parameters.loss), parameters, 0.0)
 
 

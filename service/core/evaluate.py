@@ -134,7 +134,7 @@ def _confuse(table: Floats, prediction: Ints) -> Floats:
 def _find_log_loss(table: Floats, probability: Floats) -> float:
     """Sum of weight times -ln p(true class), p being no less than `EPSILON`; an unseen label had no chance at all."""
     known = table[:, :-1] * -np.log(np.maximum(probability, EPSILON))
-    return math.fsum([*known.ravel().tolist(), float(table[:, -1].sum()) * -math.log(EPSILON)]) + 0.0
+    return _sum(np.append(known.ravel(), table[:, -1] * -math.log(EPSILON))) + 0.0
 
 
 def _find_brier(table: Floats, probability: Floats) -> float:
@@ -147,8 +147,8 @@ def _find_brier(table: Floats, probability: Floats) -> float:
     miss = 1.0 - probability
     # the true class counts (1 - p)^2, each other one p^2
     known = (total - square) + miss * miss
-    sum_ = math.fsum((table[:, :-1] * known).ravel().tolist() + (table[:, -1:] * (total + 1.0)).ravel().tolist())
-    return sum_ / 2 if probability.shape[1] == 2 else sum_
+    distance = _sum(np.append((table[:, :-1] * known).ravel(), table[:, -1:] * (total + 1.0)))
+    return distance / 2 if probability.shape[1] == 2 else distance
 
 
 def _find_auc(positive: Floats, negative: Floats, score: Floats) -> float:
@@ -162,7 +162,7 @@ def _find_auc(positive: Floats, negative: Floats, score: Floats) -> float:
     if pairs <= 0:
         return math.nan
     below = np.cumsum(misses) - misses
-    return math.fsum((hits * (below + misses / 2)).tolist()) / float(pairs)
+    return _sum(hits * (below + misses / 2)) / float(pairs)
 
 
 def _average_auc(roc_auc: Floats, support: Floats, positive: int) -> Metrics:
@@ -179,7 +179,7 @@ def measure_numbers(answers: Answers, truth: Floats, weight: Floats | None, pois
 
     The deviance is the squared error, with ``poisson`` Poisson's 2 (y ln(y / m) - y + m), which is undefined for
     targets below 0 and infinite where 0 was predicted and more came; both are None. R2 is None for equal targets.
-    Sums are exact, so that the order of rows changes nothing.
+    The order of rows changes nothing.
     """
     predicted = answers.prediction[answers.index]
     _, weight = _scale_weight(weight)
@@ -205,10 +205,20 @@ def _scale(values: Floats) -> tuple[float, Floats]:
 
 
 def _average(values: Floats, weight: Floats | None) -> float:
-    """The weighted mean, its sums rounded once."""
+    """The weighted mean."""
     if weight is None:
-        return math.fsum(values.tolist()) / len(values)
-    return math.fsum((values * weight).tolist()) / math.fsum(weight.tolist())
+        return _sum(values) / len(values)
+    return _sum(values * weight) / _sum(weight)
+
+
+def _sum(values: Floats) -> float:
+    """A sum that does not depend on the order: of whole multiples of 2^-60 of the largest value."""
+    unit, scaled = _scale(values)
+    high = np.rint(scaled * 2.0**30)
+    low = np.rint((scaled - high * 2.0**-30) * 2.0**60)
+    # whole numbers as floats would be rounded past 2^53, as int64 they are not
+    total = (int(high.astype(np.int64).sum()) << 30) + int(low.astype(np.int64).sum())
+    return total / 2**60 * unit
 
 
 def _find_poisson_deviance(truth: Floats, predicted: Floats, weight: Floats | None) -> float | None:

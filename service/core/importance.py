@@ -11,25 +11,14 @@ from service.core.answers import Answers, answer_rows
 from service.core.criteria import GAINS, Floats
 from service.core.folds import take_cells
 from service.core.guide import Guide
-from service.core.learn import build_objective
 from service.core.objective import Objective
 from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.parameters import Parameters
-from service.core.schema import Column, Label, Target
+from service.core.schema import Column
 from service.core.statistics import Ints
 from service.core.tree import Tree
 
 OTHER_SCALES = frozenset({"goodness", "twoing"})
 """They count by the share of what is known, as gains do, but are no differences of impurities."""
-
-
-def restore_objective(tree: Tree, parameters: Parameters, positive: Label | None) -> Objective:
-    """What was maximized when the tree was grown: it depends on the data by the weights of their classes only."""
-    if not tree.classes:
-        return build_objective(Target("", values=tree.mean[:1]), parameters, None)[0]
-    # one row of each class, which weighs as much as all of them
-    codes = np.arange(len(tree.classes), dtype=np.int32)
-    return build_objective(Target("", tree.classes, codes, weight=tree.counts[:, 0]), parameters, positive)[0]
 
 
 def find_gains(tree: Tree, objective: Objective) -> Floats:

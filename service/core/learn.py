@@ -123,6 +123,16 @@ def build_objective(target: Target, parameters: Parameters, positive: Label | No
     return Objective(criterion, index, scored, parameters.missing == "fractional"), shown
 
 
+def restore_objective(tree: Tree, parameters: Parameters, positive: Label | None) -> tuple[Objective, Floats | None]:
+    """What `build_objective` gave for the tree: of the data it needs the weights of their classes, no more."""
+    if not tree.classes:
+        return build_objective(Target("", values=tree.mean[:1]), parameters, None)
+    # one row of each class, which weighs as much as all of them
+    codes = np.arange(len(tree.classes), dtype=np.int32)
+    weight = np.asarray(tree.counts[:, 0])
+    return build_objective(Target("", tree.classes, codes, weight=weight), parameters, positive)
+
+
 def _find_positive(target: Target, positive: Label | None, needed: bool, criterion: str) -> int | None:
     if positive is None:
         if needed:

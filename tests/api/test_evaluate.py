@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn import metrics as peer
 
 if TYPE_CHECKING:
@@ -153,6 +157,7 @@ def test_labels_that_training_did_not_have(client: FlaskClient, tennis: dict[str
     assert all(label in warning for label in ("3 rows", "'perhaps'", "1", "True"))
     assert body["metrics"]["accuracy"] <= 11 / 14
     assert sum(map(sum, body["confusion"])) + sum(body["unseen"]) == 14
+    assert "the classes are 'no', 'yes'" in warning
     none = evaluate(client, "golf", {**tennis, "play": ["NO"] * 14})
     assert none["metrics"]["accuracy"] == none["metrics"]["balanced_accuracy"] == 0
     assert none["metrics"]["roc_auc"] is None
@@ -223,6 +228,59 @@ def test_what_cannot_be_evaluated(
 def test_empty_and_short_tables(client: FlaskClient, places_of: Expect, data: dict[str, Any]) -> None:
     """A table without rows or without the target is refused, in every form."""
     assert places_of(client.post("/models/golf/evaluate", json={"data": data}), 422)
+
+
+@pytest.mark.usefixtures("model")
+def test_rows_alone(client: FlaskClient, places_of: Expect, tennis: dict[str, list[Any]]) -> None:
+    """They are in the order of the features, then the target, then the weight; one cell more or less is a 422."""
+    weighed = {**tennis, "w": [1, 2] * 7}
+    rows = [list(row) for row in zip(*weighed.values(), strict=True)]
+    response = client.post("/models/golf/evaluate", json={"data": {"rows": rows}, "weight": "w"})
+    assert response.json == evaluate(client, "golf", weighed, weight="w")
+    response = client.post("/models/golf/evaluate", json={"data": {"rows": rows}})
+    assert "/data/rows/0" in places_of(response, 422)
+    gap = [*rows[:3], [*rows[3][:3], None, 1]]
+    response = client.post("/models/golf/evaluate", json={"data": {"rows": gap}, "weight": "w"})
+    assert list(places_of(response, 422)) == ["/data/rows/3/3"]
+
+
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("cell", ["NaN", "Infinity", "1e400"])
+def test_numbers_that_json_has_not(client: FlaskClient, problem_of: Expect, cell: str) -> None:
+    """They are a 400, as everywhere."""
+    for row in (f'["sunny", {cell}, true, "no"]', f'["sunny", 70, true, {cell}]'):
+        body = f'{{"data": {{"rows": [{row}]}}}}'
+        problem_of(client.post("/models/golf/evaluate", data=body, content_type="application/json"), 400)
+
+
+ODD = st.sampled_from([None, 0, 1, -1, 2**53 + 1, 2**64, 0.5, -0.0, 1e300, -1e-320, True, "", "yes", "no", "1", [], {}])
+TARGETS = {"strings": ["no", "yes", "no", "so"], "numbers": [0.5, 2, 2, 7], "booleans": [True, False, True, True],
+           "alike": ["no"] * 4, "whole": [1, 0, 1, 2**53 + 1]}  # fmt: skip
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(data=st.data())
+def test_no_table_is_a_fault_of_ours(client: FlaskClient, data: st.DataObject) -> None:
+    """Whatever cells stand in targets, weights and features: the answer is finite numbers and nulls, or a 422."""
+    name = data.draw(st.sampled_from(sorted(TARGETS)))
+    train(client, {"x": [1, 2, 3, None], "k": ["a", "b", "a", None], "y": TARGETS[name]}, "y")
+    rows = data.draw(st.integers(0, 4))
+    usual = {"x": [1, None], "k": ["a", "c"], "y": TARGETS[name], "w": [1, 2, 0.5]}
+    cells = {
+        column: st.lists(st.one_of(st.sampled_from(some), ODD) if data.draw(st.booleans()) else st.sampled_from(some),
+                         min_size=rows, max_size=rows)
+        for column, some in usual.items()
+    }  # fmt: skip
+    body = {
+        "data": {"columns": {column: data.draw(some) for column, some in cells.items()}},
+        "weight": data.draw(st.sampled_from([None, "w"])),
+        "missing_target": data.draw(st.sampled_from(["refuse", "drop"])),
+    }
+    for resource in ("evaluate", "importance"):
+        response = client.post(f"/models/m/{resource}", data=json.dumps(body), content_type="application/json")
+        assert response.status_code in (200, 400, 422), response.json
+        if response.status_code == 200 and resource == "evaluate":
+            assert all(value is None or math.isfinite(value) for value in response.json["metrics"].values())
 
 
 def test_classes_that_are_numbers_or_booleans(

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from service.core.importance import credit_features, find_gains, restore_objective
-from service.core.learn import Learnt
+from service.core.importance import credit_features, find_gains
+from service.core.learn import Learnt, restore_objective
 from tests.core.making import classes, grow, labels, numbers, values
 
 
 def weigh(learnt: Learnt, positive: str | None = None) -> NDArray[np.float64]:
     """(feature,) the gains, from nothing but the tree and its parameters."""
-    objective = restore_objective(learnt.tree, learnt.learner.parameters, positive)
+    objective, _ = restore_objective(learnt.tree, learnt.learner.parameters, positive)
     return credit_features(learnt.tree, find_gains(learnt.tree, objective))
 
 
