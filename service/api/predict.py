@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
@@ -16,6 +17,9 @@ from service.api.state import settings, store
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
+from service.settings import Settings
+from service.store.models import ModelStore
+from service.store.records import ModelRecord
 
 blueprint = Resource("predict", __name__, description="Prediction")
 
@@ -51,10 +55,16 @@ def predict_rows(envelope: dict[str, Any], reference: str) -> Response:
     Columns are matched by name, in any order; `rows` alone are in the order of the model's features. Columns that the
     model does not know are named in a warning, missing ones are refused.
     """
-    record = store().find(reference)
+    return answer(predict_posted(store().find(reference), envelope["data"], settings(), store()))
+
+
+def predict_posted(
+    record: ModelRecord, data: Mapping[str, Any], settings: Settings, store: ModelStore
+) -> dict[str, Any]:
+    """The answer to posted rows; raises `InvalidData` with the places where the caller wrote them."""
     declared = declare_features(record.body["schema"]["features"])
-    limits = Limits(settings().max_rows, settings().max_columns)
-    data, order = envelope["data"], list(declared)
+    order = list(declared)
+    limits = Limits(settings.max_rows, settings.max_columns)
     table = read_table(data, declared=declared, order=order, limits=limits)
     with placed_as_posted(data, order):
-        return answer({"model": summarize_model(record), **prediction.predict(record, table, store())})
+        return {"model": summarize_model(record), **prediction.predict(record, table, store)}

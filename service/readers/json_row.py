@@ -8,14 +8,11 @@ from typing import Any
 from service.core.read_row import Unusual
 
 
-def take_row(posted: object, names: Mapping[str, int]) -> Sequence[Any]:
-    """The cells under ``names``, in their order, of ``{"data": ..}`` in any form (`json_table`).
+def take_row(data: Mapping[str, Any], names: Mapping[str, int]) -> Sequence[Any]:
+    """The cells under ``names``, in their order, of a table in any form (`json_table`).
 
     Raises `Unusual` unless there is exactly one row, with exactly these columns, and nothing else.
     """
-    data = posted.get("data") if type(posted) is dict and len(posted) == 1 else None
-    if type(data) is not dict:
-        raise Unusual
     form = data.keys()
     if form == {"rows"}:
         return _check_width(_take_only(data["rows"], list), names)
