@@ -26,6 +26,8 @@ SAMPLED = 20_000
 """Edges are quantiles of so many values."""
 CROWDED = 4
 """A bin with so many times the rows that the fullest should have sends the column to the binary search."""
+STEP = 2**14
+"""Rows are binned so many at a time, which the processor's cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Binned:
     def reorder(self, order: Ints) -> Binned:
         """The bins of some entries in another order."""
         code = np.empty((len(self.code), len(order)), np.uint8)
-        run_parallel(lambda line: np.take(self.code[line], order, out=code[line]), range(len(code)))
+        run_parallel(lambda line: np.take(self.code[line], order, out=code[line], mode="clip"), range(len(code)))
         return replace(self, code=code)
 
 
@@ -69,34 +71,26 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     """Write the bins of one feature; returns how many there are and their edges, None where each is one value."""
     numbers = coded.numbers
     missing = coded.is_missing() if coded.has_missing else None
-    sample = _draw_sample(numbers, missing)
+    rows = _draw_rows(len(numbers), missing)
+    sample = numbers[rows]
     values = cast("Numbers", np.unique(sample))
     single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
     edges = _choose_edges(sample, values)
     bins = len(edges) + 1
     if not single and len(values) > BINS // 2:
         _fill_by_grid(numbers, edges, out)
-        share = np.bincount(np.searchsorted(edges, sample), minlength=bins).max() / len(sample)
-        if _count_fullest(out, missing, bins) > CROWDED * share * len(out):
+        # of the rows drawn, which tell as much as all
+        if np.bincount(out[rows]).max() > CROWDED * np.bincount(np.searchsorted(edges, sample)).max():
             out[:] = np.searchsorted(edges, numbers, side="left")
     if missing is not None:
         out[missing] = bins
     return bins, None if single else _widen(edges, numbers)
 
 
-def _draw_sample(numbers: Numbers, missing: NDArray[np.bool_] | None) -> Numbers:
-    """Some of the numbers, always the same ones; drawn, since evenly spaced rows may all be alike."""
-    rows = np.arange(len(numbers))
-    if len(numbers) > SAMPLED:
-        rows = np.random.default_rng(0).integers(0, len(numbers), SAMPLED)
-    return numbers[rows] if missing is None else numbers[rows[~missing[rows]]]
-
-
-def _count_fullest(out: NDArray[np.uint8], missing: NDArray[np.bool_] | None, bins: int) -> int:
-    """The rows of the bin with most; of missing values it is not known yet which they are in."""
-    if missing is not None:
-        out[missing] = bins
-    return int(np.bincount(out, minlength=bins)[:bins].max())
+def _draw_rows(count: int, missing: NDArray[np.bool_] | None) -> Ints:
+    """Some of the rows with a value, always the same ones; drawn, since evenly spaced rows may all be alike."""
+    rows = np.arange(count) if count <= SAMPLED else np.random.default_rng(0).integers(0, count, SAMPLED)
+    return rows if missing is None else rows[~missing[rows]]
 
 
 def _widen(edges: Numbers, numbers: Numbers) -> NDArray[np.float64]:
@@ -139,14 +133,14 @@ def _fill_by_grid(numbers: Numbers, edges: Numbers, out: NDArray[np.uint8]) -> N
 
     def find_cells(values: Numbers) -> NDArray[np.uint16]:
         with np.errstate(over="ignore", invalid="ignore"):
-            cell = values.astype(np.float64) - low
+            cell = values.astype(np.float64, copy=False) - low
             cell *= scale
             # cell 0 lies below the first edge; NaN, which is missing, is overwritten by the caller
-            np.clip(cell, -1.0, GRID, out=cell)
+            np.fmax(cell, -1.0, out=cell)
+            np.minimum(cell, GRID, out=cell)
             cell += 1.0
-            return np.nan_to_num(cell, copy=False, nan=0.0).astype(np.uint16)
+            return cell.astype(np.uint16)
 
     table = np.searchsorted(find_cells(edges), np.arange(GRID + 2), side="left").astype(np.uint8)
-    step = 2**16
-    for begin in range(0, len(numbers), step):
-        out[begin : begin + step] = table[find_cells(numbers[begin : begin + step])]
+    for begin in range(0, len(numbers), STEP):
+        out[begin : begin + STEP] = table.take(find_cells(numbers[begin : begin + STEP]))

@@ -139,7 +139,9 @@ class Crowd:
 
     def take(self, which: NDArray[np.bool_] | Ints) -> Crowd:
         """Some of the entries, or the same in another order."""
-        return Crowd(self.entry[which], self.row[which], self.cell[which], self.value[which])
+        if which.dtype == bool:
+            which = np.flatnonzero(which)
+        return Crowd(self.entry.take(which), self.row.take(which), self.cell.take(which), self.value.take(which))
 
     def sort(self) -> Crowd:
         """By cell and value."""
@@ -162,7 +164,9 @@ def _find_cuts(learner: Learner, batch: Batch, binned: Binned, line: int, one: C
     node, bin_ = batch.entries.node[entry], binned.code[line][entry].astype(np.int64)
     row = batch.entries.row[entry]
     crowd = Crowd(entry, row, node * bins + bin_, numbers[row])
-    parts = [_read_edges(one.grid, edge, beside, crowd)]
+    parts = [_read_edges(one.grid, edge, beside, crowd, single=bool(binned.single[line]))]
+    if binned.single[line]:
+        return _join_cuts(line * len(floor), parts)
     crowd = crowd.take(alive[node, bin_])
     if len(crowd.row) > FEW_ROWS:
         parts += _look_closer(learner, batch, binned.edges[line], one, alive, crowd, floor)
@@ -188,14 +192,21 @@ def _find_neighbours(grid: Grid, edge: Ints) -> Ints:
     return np.stack([edge, after])
 
 
-def _read_edges(grid: Grid, edge: Ints, beside: Ints, crowd: Crowd) -> Cuts:
-    """The edges as cuts; their neighbours are the last row of one cell and the first of the next."""
+def _read_edges(grid: Grid, edge: Ints, beside: Ints, crowd: Crowd, *, single: bool = False) -> Cuts:
+    """The edges as cuts; their neighbours are the last row of one cell and the first of the next.
+
+    ``single``: the rows of a cell have one value.
+    """
     group, bin_ = np.divmod(edge, grid.rows.shape[1])
     near = np.zeros(grid.rows.size, bool)
     near[beside.ravel()] = True
-    crowd = crowd.take(near[crowd.cell]).sort()
-    lower = crowd.row[np.searchsorted(crowd.cell, beside[0], side="right") - 1] if len(edge) else edge
-    upper = crowd.row[np.searchsorted(crowd.cell, beside[1], side="left")] if len(edge) else edge
+    crowd = crowd.take(near[crowd.cell])
+    if not single:
+        crowd = crowd.sort()
+    # of several rows in a cell the last that is written stays
+    last, first = np.zeros(grid.rows.size, np.int64), np.zeros(grid.rows.size, np.int64)
+    last[crowd.cell], first[crowd.cell[::-1]] = crowd.row, crowd.row[::-1]
+    lower, upper = last[beside[0]], first[beside[1]]
     node, rows = grid.node[group], grid.rows_upto[group, bin_]
     return Cuts(node, node, rows, [upto[:, group, bin_] for upto in grid.upto], rows, lower, upper)
 

@@ -144,6 +144,28 @@ def argsort_keys(keys: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
     return order
 
 
+def argsort_children(child: Ints, start: Ints) -> Ints:
+    """Stable order of ``child: (entry,)``, less what is below 0; runs of entries begin at ``start: (run,)``.
+
+    Where each run is left out or has at most two children of its own, which follow those of the runs before, their
+    places are counted and nothing is sorted.
+    """
+    least, most = np.minimum.reduceat(child, start), np.maximum.reduceat(child, start)
+    gone, rows = least < 0, np.diff(start, append=len(child))
+    if ((most - least > 1) | (gone & (most >= 0))).any() or (least[~gone][1:] <= most[~gone][:-1]).any():
+        last = int(most.max()) + 1
+        return argsort_keys(np.where(child < 0, last, child), last + 1)[: np.count_nonzero(child >= 0)]
+    second = child > np.repeat(least, rows)
+    first = ~second if not gone.any() else ~(second | np.repeat(gone, rows))
+    right = np.add.reduceat(second, start, dtype=np.int64)[~gone]
+    # where the rows of second children stand in the order
+    stands = np.repeat(np.tile([False, True], len(right)), np.stack([rows[~gone] - right, right], axis=1).ravel())
+    order = np.empty(len(stands), np.int64)
+    order[np.flatnonzero(stands)] = np.flatnonzero(second)
+    order[np.flatnonzero(~stands)] = np.flatnonzero(first)
+    return order
+
+
 SORTED_BY_CELL = 1500
 """From so many numbers on it pays to sort by cells first."""
 CELL_BITS = 16

@@ -192,7 +192,7 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     parent = np.repeat(np.arange(len(taken)), branches)
     branch = np.arange(len(parent)) - first[parent]
     child = route_entries(learner, batch.entries, splits)
-    child += np.where(taken, first, -1 - len(parent))[batch.entries.node]
+    child += np.repeat(np.where(taken, first, -1 - len(parent)), batch.rows)
     entries = [batch.entries.regroup(child, len(parent))]
     del child
     growth.splits.append((front.ids, growth.size + first, replace(splits, side=None)))
@@ -216,18 +216,18 @@ def _open_children(
     batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
     impurity = learner.objective.impurity(batch.stats)
     ids = _record(growth, batch, impurity, front.ids[parent], branch, depth, occupied)
-    growth.leaf[entries.row] = ids[occupied][entries.node]
+    growth.leaf[entries.row] = np.repeat(ids[occupied], batch.rows)
     keep = _keep_open(growth, learner.parameters, batch, impurity, ids[occupied], depth[occupied])
     ids, depth = ids[occupied], depth[occupied]
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         small = keep & (batch.rows < learner.sizes.scan)
         if small.any():
-            growth.waiting.append(Open(batch.take(small[entries.node], small), ids[small], depth[small]))
+            growth.waiting.append(Open(batch.keep(small), ids[small], depth[small]))
         keep &= ~small
     if not keep.any():
         return None
     if not keep.all():
-        batch = batch.take(keep[entries.node], keep)
+        batch = batch.keep(keep)
     del entries
     return Open(_pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.deviations import TINY, rise_above
-from service.core.encoding import argsort_keys, smallest_unsigned
+from service.core.encoding import argsort_children, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.schema import Statistic, Target
 
@@ -56,7 +56,7 @@ class Entries:
 
     def regroup(self, node: Ints, nodes: int) -> Entries:
         """The entries with ids of 0 and more in ``node: (entry,)``, grouped anew."""
-        order = argsort_keys(np.where(node < 0, nodes, node), nodes + 1)[: np.count_nonzero(node >= 0)]
+        order = argsort_children(node, find_starts(self.node, self.nodes))
         weight = None if self.weight is None else self.weight[order]
         return Entries(self.row[order], node[order], nodes, weight)
 

@@ -88,6 +88,10 @@ class Batch:
             None if self.binned is None else self.binned.take(inside),
         )
 
+    def keep(self, kept: NDArray[np.bool_]) -> Batch:
+        """The nodes that are ``kept: (node,)``; looking them out is many times quicker than a mask."""
+        return self.take(np.flatnonzero(np.repeat(kept, self.rows)), np.flatnonzero(kept))
+
     def run(self, first: int, last: int) -> Batch:
         """The nodes from ``first`` up to ``last``."""
         begin = int(self.rows[:first].sum())
@@ -104,7 +108,7 @@ class Sizes:
     """
 
     coarse: int = 20_000
-    scan: int = 400
+    scan: int = 1000
     portion: int = 250_000
 
 

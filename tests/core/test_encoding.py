@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from service.core.encoding import (
     SORTED_BY_CELL,
+    argsort_children,
     argsort_keys,
     argsort_numbers,
     encode,
@@ -152,3 +153,24 @@ def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -
     elif kind == "wide whole":
         array = source.integers(2**62, 2**62 + 10**6, count) * source.choice([-1, 1], count)
     assert argsort_numbers(array).tolist() == np.argsort(array, kind="stable").tolist()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 5), st.sampled_from(["gone", "one", "two", "three", "mixed"])), min_size=1, max_size=20
+    ),
+    st.integers(0, 2**32 - 1),
+)
+def test_children_are_grouped_stably(runs: list[tuple[int, str]], seed: int) -> None:
+    """Entries are grouped by child, those without one left out, whether runs part in two, in more, or not at all."""
+    source = np.random.default_rng(seed)
+    child, start, first = [], [], 0
+    for count, kind in runs:
+        start.append(len(child))
+        least, most = {"gone": (-1, 0), "one": (0, 1), "two": (0, 2), "three": (0, 3), "mixed": (-1, 2)}[kind]
+        own = source.integers(least, most, count)
+        child += [int(branch) + first if branch >= 0 else -1 for branch in own]
+        first += 0 if kind == "gone" else 3
+    order = argsort_children(np.array(child), np.array(start))
+    assert order.tolist() == sorted((i for i in range(len(child)) if child[i] >= 0), key=lambda place: child[place])
