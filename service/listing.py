@@ -124,7 +124,7 @@ class DataSource:
 
     def __init__(self, model: str, audited: Audited, recent: Recent) -> None:
         self._model, self._audited, self._recent = model, audited, recent
-        self.measures = list(audited.learner.objective.measures())
+        self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
 
     def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[DataView]:
@@ -237,7 +237,7 @@ def summarize_splits(learnt: Learnt, target: Target, kept: int) -> dict[str, Any
         for shown in show_candidates(audited, listing, best, listing.rank[best]):
             rows[shown["node"]].append(shown)
     objective = learnt.learner.objective
-    names = {"measures": list(objective.measures()), "measure": objective.criterion.measure, "kept": kept}
+    names = {"measures": objective.list_measures(), "measure": objective.criterion.measure, "kept": kept}
     return {"heads": heads, "rows": rows, "names": names}
 
 

@@ -60,6 +60,8 @@ def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
         shown["mean"] = float(tree.mean[node])
         if tree.statistic == "moments":
             shown["variance"] = float(tree.impurity[node])
+        if tree.statistic == "deviations":
+            shown["median"] = float(tree.prediction[node])
     return shown | {"impurity": float(tree.impurity[node])}
 
 
@@ -143,7 +145,7 @@ def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str,
 def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:
     """Some candidates of a listing with their ``ranks: (candidate,)``, of which 0 is shown as null."""
     learner = audited.learner
-    measures = learner.objective.measures()
+    measures = learner.objective.list_measures()
     scores = {name: [show_number(score) for score in listing.score_rows(name, rows).tolist()] for name in measures}
     splits: list[dict[str, Any]] = [{}] * len(rows)
     branches: list[list[dict[str, Any]]] = [[]] * len(rows)

@@ -44,7 +44,7 @@ _MEASURED = {
     "weight": {"type": "number"},
     "counts": {**COUNTS, "description": "The weight of each class; classification only"},
     "mean": {"type": "number", "description": "Regression only"},
-    "variance": {"type": "number", "description": "Regression only"},
+    "variance": {"type": "number", "description": "Regression by variance only"},
     "impurity": {"type": "number"},
 }
 _BRANCH = {
@@ -83,7 +83,8 @@ class AuditedNodeSchema(Schema):
     weight = fields.Float(required=True)
     counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
     mean = fields.Float(metadata={"description": "Regression only"})
-    variance = fields.Float(metadata={"description": "Regression only"})
+    variance = fields.Float(metadata={"description": "Regression by variance only"})
+    median = fields.Float(metadata={"description": "Regression by absolute error only"})
     impurity = fields.Float(required=True)
     leaf = fields.Boolean(required=True)
     reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})

@@ -29,7 +29,8 @@ class NodeSchema(Schema):
     weight = fields.Float(required=True)
     counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
     mean = fields.Float(metadata={"description": "Regression only"})
-    variance = fields.Float(metadata={"description": "Regression only"})
+    variance = fields.Float(metadata={"description": "Regression by variance only"})
+    median = fields.Float(metadata={"description": "Regression by absolute error only"})
     impurity = fields.Float(required=True)
     score = fields.Float(
         required=True, allow_none=True, metadata={"description": "Of its split, by the model's criterion"}

@@ -36,7 +36,8 @@ def build_tree(
     stats = table["stats"]
     counts = stats if target.is_classification else np.zeros((0, len(parent)))
     mean = table["centre"] if target.is_classification else _find_means(stats, table["centre"])
-    probability, prediction = _predict(counts, mean, parent, table["rows"], shown, loss)
+    answer = np.where(np.isnan(table["answer"]), mean, table["answer"])
+    probability, prediction = _predict(counts, answer, parent, table["rows"], shown, loss)
     tree = Tree(
         features=tuple(coded.feature for coded in learner.features),
         classes=target.classes,

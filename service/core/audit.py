@@ -15,10 +15,12 @@ from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.judge import Reason, judge, narrow_bounds, read_values
 from service.core.learn import prepare_target
 from service.core.objective import Objective
+from service.core.rescore import Rescorer
+from service.core.runs import Weighed
 from service.core.schema import Target
 from service.core.statistics import Entries, Ints
 from service.core.tree import Tree
-from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_block
+from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_features
 
 LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""
@@ -97,6 +99,7 @@ class Listing:
     ``table``, ``place``: where its branches are in ``tables``. ``node`` indexes ``nodes``. ``score`` is that of the
     criterion, less what gains pay if they are ``priced``. ``rank`` is 1 for the best under the selection, 0 for what is
     inadmissible. ``chosen`` marks the tree's split. ``centre: (node,)`` is what the sums of a regression are about.
+    ``rescorer`` knows the measures of numbers that the tables' statistics do not give.
     """
 
     nodes: Ints
@@ -112,6 +115,7 @@ class Listing:
     rank: Ints
     chosen: NDArray[np.bool_]
     priced: bool
+    rescorer: Rescorer
 
     def find_rows(self, node: int) -> Ints:
         """The candidates of one node (an index into ``nodes``)."""
@@ -121,11 +125,16 @@ class Listing:
         """The scores of some candidates under any measure."""
         if measure == self.objective.criterion.measure and not self.priced:
             return self.score[rows]
+        own = measure in self.objective.measures()
         scores = np.empty(len(rows))
         of_table = self.table[rows]
         for index in np.unique(of_table).tolist():
             mine = np.flatnonzero(of_table == index)
-            branches, gone = gather_branches(self.tables[index], self.place[rows[mine]])
+            place = self.place[rows[mine]]
+            if not own:
+                scores[mine] = self.rescorer.score(measure, index, pad_places(place))[: len(mine)]
+                continue
+            branches, gone = gather_branches(self.tables[index], place)
             scores[mine] = score_branches(self.objective, branches, gone, measure)[: len(mine)]
         return scores
 
@@ -133,7 +142,12 @@ class Listing:
         """About how much memory it takes."""
         arrays = (self.table, self.place, self.node, self.feature, self.reason, self.score, self.rank, self.chosen)
         parts = [(t.segment, t.position, t.missing_to, t.rows, t.branches, t.lower, t.upper) for t in self.tables]
-        return sum(array.nbytes for part in [arrays, *parts] for array in part)
+        return self.rescorer.count_bytes() + sum(array.nbytes for part in [arrays, *parts] for array in part)
+
+
+def pad_places(place: Ints) -> Ints:
+    """The places, again from the first on up to `SIDE_BY_SIDE`."""
+    return np.resize(place, max(len(place), SIDE_BY_SIDE))
 
 
 def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | None]:
@@ -141,7 +155,7 @@ def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | No
 
     Also what is in none of them (channel, candidate), None where that is nothing.
     """
-    at = np.resize(place, max(len(place), SIDE_BY_SIDE))
+    at = pad_places(place)
     return table.branches[:, :, at], table.take_gone(at)
 
 
@@ -157,10 +171,11 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     batch = _rebuild_batch(audited, nodes)
     learner, objective = audited.learner, audited.learner.objective
     tables: list[Candidates] = []
+    origins: list[Weighed] = []
     whole: list[list[Ints]] = []
     real: list[list[Floats]] = []
     for run in list_blocks(learner, np.arange(len(learner.features)), len(batch.entries.row)):
-        block, found = weigh_block(learner, batch, run, constants=True)
+        block, found, weighed = weigh_features(learner, batch, run, constants=True)
         for table in found:
             judged = judge(learner, batch, block, table)
             reason, score = judged.reason, judged.within
@@ -175,6 +190,8 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
             whole.append([*origin, block.node[table.segment], block.feature[table.segment], reason.astype(np.int64)])
             real.append([np.where(reason == 0, judged.within, -np.inf), score, gain])
             tables.append(table)
+            # of classes every measure is made from the tables
+            origins += [] if audited.target.is_classification else [weighed]
     none = np.empty(0, np.int64)
     position = np.concatenate([table.position for table in tables] or [none])
     of_table, place, node, feature, reasons = (np.concatenate([p[i] for p in whole] or [none]) for i in range(5))
@@ -184,6 +201,7 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
         np.zeros(len(node), np.int64), np.zeros(len(node), bool), learner.parameters.cut_penalty is not None,
+        Rescorer(audited.target, batch.entries, tables, origins, objective.unknown_branch),
     )  # fmt: skip
     rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order], gain[order]))
     return replace(unranked, rank=rank, chosen=(rank == 1) & ~audited.tree.is_leaf[nodes][node])

@@ -15,7 +15,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.deviations import TINY, concentrate_poisson, has_only_zeros, poisson
+from service.core.deviations import (
+    TINY,
+    concentrate_apart,
+    concentrate_poisson,
+    has_only_zeros,
+    mean_apart,
+    poisson,
+)
 from service.core.schema import Statistic
 
 Floats = NDArray[np.float64]
@@ -124,6 +131,7 @@ GINI = Family(gini, concentrate_gini, weigh_classes)
 ENTROPY = Family(entropy, concentrate_entropy, weigh_classes)
 VARIANCE = Family(variance, concentrate_numbers, weigh_numbers)
 POISSON = Family(poisson, concentrate_poisson, weigh_numbers, has_only_zeros)
+ABSOLUTE = Family(mean_apart, concentrate_apart, weigh_numbers)
 
 
 def _only_binary(score: Floats, branches: Floats) -> Floats:
@@ -203,13 +211,23 @@ DEVIANCE_MEASURES: dict[str, Measure] = {
     "poisson_deviance_reduction": POISSON.gain,
     "information_content": POISSON.information_content,
 }
-MEASURES_OF: dict[Statistic, dict[str, Measure]] = {"moments": NUMBER_MEASURES, "deviance": DEVIANCE_MEASURES}
+DEVIATION_MEASURES: dict[str, Measure] = {
+    "absolute_error_cost": ABSOLUTE.cost,
+    "absolute_error_reduction": ABSOLUTE.gain,
+    "information_content": ABSOLUTE.information_content,
+}
+MEASURES_OF: dict[Statistic, dict[str, Measure]] = {
+    "moments": NUMBER_MEASURES,
+    "deviance": DEVIANCE_MEASURES,
+    "deviations": DEVIATION_MEASURES,
+}
 """The measures that each kind of statistics of numbers is enough for."""
 COSTS: dict[str, Family] = {
     "gini_cost": GINI,
     "entropy_cost": ENTROPY,
     "variance_cost": VARIANCE,
     "poisson_deviance_cost": POISSON,
+    "absolute_error_cost": ABSOLUTE,
 }
 """Measures that are what impurity a split leaves, with the impurity."""
 LOWER_IS_BETTER = frozenset(COSTS)
@@ -224,6 +242,7 @@ GAINS = frozenset(
         "variance_reduction",
         "pairwise_variance_reduction",
         "poisson_deviance_reduction",
+        "absolute_error_reduction",
     }
 )
 """Measures that are by the node's weight: of a part of the node they count by its share."""
@@ -253,6 +272,16 @@ class Criterion:
     statistic: Statistic = "moments"
 
     @property
+    def adds_up(self) -> bool:
+        """True where the statistics of slots add up to those of branches."""
+        return self.statistic != "deviations"
+
+    @property
+    def predicts_mean(self) -> bool:
+        """True where leaves answer by the mean of a number, or by the shares of classes."""
+        return self.adds_up
+
+    @property
     def needs_positive(self) -> bool:
         """True where one class has to be named positive."""
         return self.measure in POSITIVE_MEASURES
@@ -278,5 +307,6 @@ CRITERIA: dict[str, Criterion] = {
         ),
         Criterion("variance", "regression", "variance_reduction", VARIANCE),
         Criterion("poisson", "regression", "poisson_deviance_reduction", POISSON, statistic="deviance"),
+        Criterion("absolute_error", "regression", "absolute_error_reduction", ABSOLUTE, statistic="deviations"),
     )
 }

@@ -1,6 +1,8 @@
 """Impurities of numbers other than the variance: pure functions of the branches' statistics, as in `criteria`.
 
-Poisson deviance    ``stats``: weight, sum about the node's centre c, rows above 0, weight times c, deviance about c
+Poisson deviance     ``stats``: weight, sum about the node's centre c, rows above 0, weight times c, deviance about c
+absolute deviation   ``stats``: weight, sum about the node's centre, total deviation from the median; this does not add
+                     up, and an empty branch has what is left (see `branches`)
 """
 
 from __future__ import annotations
@@ -54,3 +56,13 @@ def poisson(stats: Floats) -> Floats:
 def has_only_zeros(branches: Floats) -> NDArray[np.bool_]:
     """(...) True where some branch with weight has no target above 0: its deviance would be that of a rate of 0."""
     return np.asarray(((branches[0] > 0) & (branches[2] <= 0)).any(0))
+
+
+def concentrate_apart(stats: Floats) -> Floats:
+    """Minus the total deviation, of what has weight: what grows by the gain of a split."""
+    return np.where(stats[0] > 0, -stats[2], 0.0)
+
+
+def mean_apart(stats: Floats) -> Floats:
+    """The mean deviation from the weighted median (Breiman et al. 1984, section 8.11), never below 0."""
+    return np.where(stats[0] > 0, np.maximum(stats[2], 0.0) / np.maximum(stats[0], TINY), 0.0)

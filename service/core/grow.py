@@ -147,10 +147,11 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
 def can_scan(learner: Learner, feature: int) -> bool:
     """True where the cuts of a feature are read off rows kept in its order.
 
-    Counts give those with a third branch for what is missing, and those where it is set apart.
+    Counts give those with a third branch for what is missing, those where it is set apart, and those whose branches
+    are told by more than sums.
     """
     counted = learner.lack is not Lack.DIRECTED and learner.features[feature].has_missing
-    return learner.is_ordered(feature) and not counted
+    return learner.is_ordered(feature) and not counted and learner.objective.criterion.adds_up
 
 
 def _keep_open(
@@ -279,11 +280,14 @@ def _record(
         centre, spread = np.zeros(count), np.zeros(count)
         stats[:, at], rows[at], centre[at], spread[at] = batch.stats, batch.rows, batch.tally.centre, impurity
         impurity = spread
+    answer = np.full(count, np.nan)
+    if batch.answer is not None:
+        answer[at] = batch.answer
     reason = np.full(count, int(LeafReason.EMPTY))
     reason[at] = LeafReason.SPLIT
     return growth.add_nodes(
         {"parent": parent, "branch": branch, "depth": depth, "stats": stats, "rows": rows, "centre": centre,
-         "impurity": impurity, "reason": reason}
+         "impurity": impurity, "reason": reason, "answer": answer}
     )  # fmt: skip
 
 

@@ -63,6 +63,12 @@ class Objective:
             return CLASS_MEASURES
         return CLASS_MEASURES | bind_positive(self.positive)
 
+    def list_measures(self) -> list[str]:
+        """The names of the measures that listings show: of numbers also those that `rescore` works out."""
+        if self.criterion.task == "classification":
+            return list(self.measures())
+        return list(dict.fromkeys(name for measures in MEASURES_OF.values() for name in measures))
+
     def rate(self, measure: str, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats:
         """(...) a measure of altered ``branches`` that part ``known``; ``gone`` is what of the node is in no branch.
 

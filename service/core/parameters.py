@@ -239,6 +239,9 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
         )
     if parameters.cut_penalty and CRITERIA[parameters.criterion].family is not ENTROPY:
         faults.append(Fault("/parameters/cut_penalty", 'is in bits: it needs the criterion "entropy" or "gain_ratio"'))
+    if parameters.monotonic and not CRITERIA[parameters.criterion].predicts_mean:
+        message = f'"{parameters.criterion}" predicts no mean or share, which alone rise and fall: leave it out'
+        faults.append(Fault("/parameters/monotonic", message))
     if CRITERIA[parameters.criterion].binary and parameters.nominal == "multiway":
         faults.append(
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')

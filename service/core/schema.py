@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 Kind = Literal["numeric", "boolean", "nominal", "ordinal"]
 Label = str | int | float | bool
-Statistic = Literal["moments", "deviance"]
-"""What is summed of numbers: weight, sum and squares, or what the Poisson deviance is made of."""
+Statistic = Literal["moments", "deviance", "deviations"]
+"""What is known of numbers: weight, sum, squares; what the Poisson deviance is made of; deviations from medians."""
 KINDS: tuple[Kind, ...] = ("numeric", "boolean", "nominal", "ordinal")
 
 MISSING = -1

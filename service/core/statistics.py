@@ -19,26 +19,11 @@ from service.core.criteria import Floats
 from service.core.deviations import TINY, rise_above
 from service.core.encoding import argsort_children, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.quantities import Quantity, Ranking, find_starts, rank_targets, split_values
 from service.core.schema import Statistic, Target
 
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number per entry as sum over parts of ``parts[i] * unit[i][node]``.
-
-    ``parts``: (entry,) float64 that hold whole numbers; ``units``: (node,) powers of two. No parts at all: every
-    entry counts 1.
-    """
-
-    parts: tuple[Floats, ...] = ()
-    units: tuple[Floats, ...] = ()
-
-    def take(self, inside: Selection, keep: Selection) -> Quantity:
-        """The same of some nodes, ``keep``, with their entries, ``inside``."""
-        return Quantity(tuple(part[inside] for part in self.parts), tuple(unit[keep] for unit in self.units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +65,12 @@ class Tally:
         self._label = (
             None if target.codes is None else target.codes[entries.row].astype(smallest_unsigned(len(target.classes)))
         )
-        self._whole_weight = Quantity() if entries.weight is None else _split(entries.weight, entries)
+        self._whole_weight = (
+            Quantity() if entries.weight is None else split_values(entries.weight, entries.node, entries.nodes)
+        )
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
         self._squares: Quantity | None = None
+        self.ranking: Ranking | None = None
         self._scored, self._has_base = 1, False
         self.centre = np.zeros(entries.nodes)
         self.reach = np.zeros((2, entries.nodes))
@@ -97,7 +85,7 @@ class Tally:
         middle = low / 2 + high / 2
         weight = 1.0 if entries.weight is None else entries.weight
         offset = values - middle[entries.node]
-        rough = (self._whole_weight, _split(weight * offset, entries, roughly=True))
+        rough = (self._whole_weight, split_values(weight * offset, entries.node, entries.nodes, roughly=True))
         stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
         # rounded to a millionth of the range: short targets then have short offsets, which need one part only
         grain = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 20, -1000))
@@ -107,13 +95,15 @@ class Tally:
         np.subtract(values, self.centre[entries.node], out=offset)
         weighted = weight * offset
         first, second = run_parallel(
-            lambda power: _split(weighted if power == 1 else weighted * offset, entries),
+            lambda power: split_values(weighted if power == 1 else weighted * offset, entries.node, entries.nodes),
             (1, 2),
             worth=len(offset) > PARALLEL_CELLS,
         )
         self.quantities, self._scored = (self._whole_weight, first, second), 2
         if statistic == "deviance":
             self._add_deviance(values, offset, weight, entries)
+        if statistic == "deviations":
+            self.quantities, self.ranking = self.quantities[:2], rank_targets(values, offset, entries.node)
 
     def _add_deviance(self, values: Floats, offset: Floats, weight: Floats | float, entries: Entries) -> None:
         """Instead of squares: how many targets are above 0, and the deviance about the centre."""
@@ -121,7 +111,7 @@ class Tally:
         deviance = weight * centre * rise_above(offset / np.maximum(centre, TINY))
         positive = Quantity(((values > 0).astype(np.float64),), (np.ones(entries.nodes),))
         self._squares = self.quantities[2]
-        self.quantities = (*self.quantities[:2], positive, _split(deviance, entries))
+        self.quantities = (*self.quantities[:2], positive, split_values(deviance, entries.node, entries.nodes))
         self._scored, self._has_base = 3, True
 
     def take(self, inside: Selection, keep: Selection, row: Ints | None = None) -> Tally:
@@ -131,6 +121,7 @@ class Tally:
         part._whole_weight = part.quantities[0]
         part._squares = None if self._squares is None else self._squares.take(inside, keep)
         part.centre, part.reach = self.centre[keep], self.reach[:, keep]
+        part.ranking = None if self.ranking is None else self.ranking.take(inside)
         part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
@@ -217,6 +208,16 @@ class Tally:
     def _sum(self, quantities: Sequence[Quantity], group: Ints, groups: int) -> list[Ints]:
         return self._sum_keys(quantities, self.key(group, groups), groups)
 
+    def sum_runs(self, entry: Ints, begin: Ints, end: Ints) -> list[Ints]:
+        """Sums over unions of runs (run, set) of ``entry: (place,)``, of numbers."""
+        sums = []
+        for quantity in self.quantities:
+            for part in quantity.parts or (np.ones(len(self._entry_row)),):
+                upto = np.zeros(len(entry) + 1, np.int64)
+                np.cumsum(part[entry].astype(np.int64), out=upto[1:])
+                sums.append((upto[end] - upto[begin]).sum(0)[None])
+        return sums
+
     def key(self, group: Ints, groups: int) -> Ints:
         """Class * groups + group: what is counted by."""
         return group if self._label is None else np.multiply(self._label, groups, dtype=np.int64) + group
@@ -281,37 +282,3 @@ class Tally:
             counts: Ints = sums[0].sum(0)
             return counts
         return np.bincount(group.ravel(), minlength=groups)
-
-
-def find_starts(node: Ints, nodes: int) -> Ints:
-    """(node,) where each node's run begins in grouped ``node: (entry,)``; every node has an entry."""
-    return np.searchsorted(node, np.arange(nodes)).astype(np.int64)
-
-
-def _split(values: Floats, entries: Entries, *, roughly: bool = False) -> Quantity:
-    """Whole-number parts of ``values: (entry,)``: 2 x (51 - log2 n) bits below the node's largest are kept.
-
-    Each node has its own unit, a power of two that lets n entries add up below 2^52. ``roughly``: the first part only.
-    """
-    start = find_starts(entries.node, entries.nodes)
-    largest = np.maximum.reduceat(np.abs(values), start)
-    rows = np.diff(start, append=len(values))
-    if (largest * rows < 2.0**52).all() and (np.rint(values) == values).all():
-        return Quantity((values,), (np.ones(entries.nodes),))
-    bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
-    coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
-    unit = coarse[entries.node]
-    # dividing and multiplying by powers of two rounds nothing
-    high = np.rint(values / unit)
-    if roughly:
-        return Quantity((high,), (coarse,))
-    fine = np.ldexp(coarse, -bits)
-    unit *= high
-    low = values - unit
-    if not low.any():
-        return Quantity((high,), (coarse,))
-    low /= fine[entries.node]
-    np.rint(low, out=low)
-    if not low.any():
-        return Quantity((high,), (coarse,))
-    return Quantity((high, low), (coarse, fine))

@@ -46,12 +46,14 @@ COVARIANCE_CELLS = 2_000_000
 
 
 def weigh_subsets(
-    known: Slots, totals: Totals, tally: Tally, block: Block, exhaustive: int | None, alteration: Floats | None
-) -> Candidates:
+    known: Slots, totals: Totals, tally: Tally, block: Block, exhaustive: int | None, alteration: Floats | None,
+    typical: Floats | None = None,
+) -> Candidates:  # fmt: skip
     """Pairs of groups of the ``known`` categories of each segment; see the module for which.
 
     Up to ``exhaustive`` categories all pairs; None for each category against the rest and nothing else. ``alteration:
-    (class,)`` multiplies class weights where they are compared.
+    (class,)`` multiplies class weights where they are compared. ``typical: (slot,)`` orders categories, if that is not
+    the mean or the class shares.
     """
     start = known.starts()
     count = np.diff(start, append=len(known.segment))
@@ -60,7 +62,7 @@ def weigh_subsets(
     order = np.empty((0, len(rank)), np.int64)
     parts = [_pick_ones(known, rank, size, exhaustive)]
     if exhaustive is not None:
-        order = _order_slots(known, tally, block, start, count, exhaustive, alteration)
+        order = _order_slots(known, tally, block, start, count, exhaustive, alteration, typical)
         parts += [_pick_bits(known, start, count, k) for k in range(3, exhaustive + 1)]
         parts += [_pick_cuts(known, rank, order[: which + 1], size, exhaustive) for which in range(len(order))]
     left = _join_slots([slots for slots, _, _ in parts])
@@ -123,12 +125,13 @@ def _pick_cuts(known: Slots, rank: Ints, orders: Ints, size: Ints, exhaustive: i
 
 
 def _order_slots(
-    known: Slots, tally: Tally, block: Block, start: Ints, count: Ints, exhaustive: int, alteration: Floats | None
-) -> Ints:
+    known: Slots, tally: Tally, block: Block, start: Ints, count: Ints, exhaustive: int, alteration: Floats | None,
+    typical: Floats | None,
+) -> Ints:  # fmt: skip
     """(ordering, slot) each category's place in its segment; ties stay in category order."""
     stats = tally.combine(known.sums, block.node[known.segment])
     if tally.classes == 0:
-        keys = [stats[1] / stats[0]]
+        keys = [stats[1] / stats[0] if typical is None else typical]
     else:
         stats = stats if alteration is None else stats * alteration[:, None]
         share = stats / stats.sum(0)

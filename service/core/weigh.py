@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.bins import Binned
+from service.core.branches import adds_up, find_typical, weigh_apart
 from service.core.candidates import (
     Block,
     Candidates,
@@ -24,8 +25,10 @@ from service.core.candidates import (
 from service.core.criteria import Floats
 from service.core.cuts import Nodes
 from service.core.encoding import CodedFeature
+from service.core.medians import find_medians
 from service.core.objective import Objective
 from service.core.parameters import Parameters
+from service.core.runs import Weighed
 from service.core.scan import Grouping, Ordered, scan_cuts
 from service.core.schema import Target
 from service.core.statistics import Entries, Ints, Selection, Tally
@@ -42,7 +45,7 @@ class Batch:
     ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``, ``rows: (node,)``. ``ordered`` holds the same
     entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)`` marks features
     that the path used up; ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow;
-    None: no such rule.
+    None: no such rule. ``answer: (node,)`` is what a batch just made says of its nodes, if that is not the mean.
     """
 
     entries: Entries
@@ -54,6 +57,7 @@ class Batch:
     bounds: Floats | None = None
     ordered: Ordered | None = None
     binned: Binned | None = None
+    answer: Floats | None = None
 
     def nodes(self) -> Nodes:
         """What cuts need to know of the nodes."""
@@ -155,7 +159,11 @@ def make_batch(
     sums = tally.sum(entries.node, entries.nodes)
     stats = tally.combine(sums, np.arange(entries.nodes))
     rows = np.bincount(entries.node, minlength=entries.nodes)
-    return Batch(entries, tally, sums, stats, rows, used, bounds)
+    answer = None
+    if tally.ranking is not None:
+        deviation, answer = find_medians(tally, entries.node, rows)
+        stats = np.concatenate([stats, deviation[None]])
+    return Batch(entries, tally, sums, stats, rows, used, bounds, answer=answer)
 
 
 def list_blocks(learner: Learner, features: Ints, entries: int) -> Iterator[Ints]:
@@ -175,14 +183,34 @@ def weigh_block(
     learner: Learner, batch: Batch, features: NDArray[np.int64], *, constants: bool = False
 ) -> tuple[Block, list[Candidates]]:
     """All candidates of ``features``, which are cut alike, in all nodes of the batch; segments are node-major."""
+    return weigh_features(learner, batch, features, constants=constants)[:2]
+
+
+def weigh_features(
+    learner: Learner, batch: Batch, features: NDArray[np.int64], *, constants: bool = False
+) -> tuple[Block, list[Candidates], Weighed]:
+    """As `weigh_block`, with what the candidates were made from."""
     entries, count = batch.entries, len(features)
     levels = np.array([learner.features[f].levels for f in features])
     nodes = np.arange(entries.nodes)
     block = Block(np.repeat(nodes, count), np.tile(features, entries.nodes), np.tile(levels, entries.nodes))
     code = np.stack([learner.features[f].codes[entries.row] for f in features]).astype(np.int64)
     segment = entries.node * count + np.arange(count)[:, None]
-    slots = count_slots(batch.tally, segment, code, len(block.node), int(levels.max()) + 1)
-    return block, _weigh(learner, batch, block, slots, learner.is_ordered(int(features[0])), constants)
+    width = int(levels.max()) + 1
+    slots = count_slots(batch.tally, segment, code, len(block.node), width)
+    known, missing = split_missing(slots, block)
+    ordered = learner.is_ordered(int(features[0]))
+    if learner.lack is Lack.BRANCH and not ordered:
+        # what is missing is one more category
+        known, missing = slots, missing.take(np.empty(0, np.int64))
+    weighed = Weighed(segment, code, width, block, (known, missing), learner.lack)
+    tables = _weigh(learner, batch, block, (known, missing), weighed, ordered=ordered, constants=constants)
+    if not adds_up(batch.tally):
+        tables = [
+            weigh_apart(batch.tally, batch.stats, weighed.lay_out_for(table), table, block.node[table.segment])
+            for table in tables
+        ]
+    return block, tables, weighed
 
 
 def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
@@ -202,13 +230,12 @@ def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, 
 
 
 def _weigh(
-    learner: Learner, batch: Batch, block: Block, slots: Slots, ordered: bool, constants: bool
-) -> list[Candidates]:
+    learner: Learner, batch: Batch, block: Block, slots: tuple[Slots, Slots], weighed: Weighed, *, ordered: bool,
+    constants: bool,
+) -> list[Candidates]:  # fmt: skip
+    """``slots``: the known ones and the missing ones."""
+    known, missing = slots
     lack = learner.lack
-    known, missing = split_missing(slots, block)
-    if lack is Lack.BRANCH and not ordered:
-        # what is missing is one more category
-        known, missing = slots, missing.take(np.empty(0, np.int64))
     totals = total_segments(known, missing, len(block.node), lack)
     tally = batch.tally
     if ordered:
@@ -217,7 +244,9 @@ def _weigh(
         tables = weigh_multiway(known, totals, tally, block)
     else:
         exhaustive = learner.parameters.max_subset_categories if learner.parameters.nominal == "subset" else None
-        tables = [weigh_subsets(known, totals, tally, block, exhaustive, learner.objective.alteration)]
+        typical = None if adds_up(tally) else find_typical(tally, weighed.lay_out(None), known, block)
+        alteration = learner.objective.alteration
+        tables = [weigh_subsets(known, totals, tally, block, exhaustive, alteration, typical)]
     if lack is not Lack.APART:
         tables.append(weigh_missing(totals, tally, block))
     if constants:

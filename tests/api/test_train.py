@@ -330,3 +330,29 @@ def test_a_poisson_model(client: FlaskClient) -> None:
     best = client.get(f"{links['splits']}?node=0&top=1").json["splits"][0]
     assert best["score"] == best["scores"]["poisson_deviance_reduction"] == pytest.approx(root["score"])
     assert best["branches"][0]["known"]["impurity"] == 0
+
+
+def test_a_model_by_absolute_error(client: FlaskClient) -> None:
+    """A model by absolute error trains, predicts medians, shows them in its tree and lists its splits by the error."""
+    columns = {"x": [1, 2, 3, 4, 5], "y": [1, 2, 30, 9, 90]}
+    record = train(client, columns, "y", task="regression", parameters={"criterion": "absolute_error", "max_depth": 1})
+    links = record["links"]
+    answer = client.post(links["predict"], json={"data": {"columns": {"x": [0, 9]}}}).json
+    assert answer["predictions"] == [5.5, 90]
+    root = client.get(links["tree"]).json["nodes"][0]
+    assert (root["prediction"], root["median"], root["mean"], root["impurity"]) == (9, 9, 26.4, 23.4)
+    best = client.get(f"{links['splits']}?node=0&top=1").json["splits"][0]
+    assert best["score"] == best["scores"]["absolute_error_reduction"] == pytest.approx(root["score"])
+    assert best["scores"]["absolute_error_cost"] == pytest.approx((4.5 + 3.5 + 24.5 + 3.5) / 5)
+
+
+@pytest.mark.parametrize("criterion", ["absolute_error"])
+def test_monotonic_needs_means(client: FlaskClient, places_of: Expect, criterion: str) -> None:
+    """Monotonic features are of models that predict means or shares: others refuse them, and say so."""
+    body = request_of(
+        {"x": [1, 2, 3, 4], "y": [1, 2, 3, 5]},
+        "y",
+        task="regression",
+        parameters={"criterion": criterion, "monotonic": {"x": "up"}},
+    )
+    assert "mean" in places_of(client.post("/train", json=body), 422)["/parameters/monotonic"]

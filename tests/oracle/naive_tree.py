@@ -121,6 +121,21 @@ def poisson(moments: Sequence[tuple[Fraction, Fraction]]) -> float:
     return math.fsum(float(w * y) * math.log(y / mean) for w, y in moments if y > 0) / float(total or 1)
 
 
+def absolute(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """The weighted mean of abs(y - m) about the target m for which it is least: a median."""
+    total = sum(weight for weight, _ in moments)
+    sums = [sum((w * abs(y - m) for w, y in moments), Fraction(0)) for _, m in moments]
+    return min(sums, default=Fraction(0)) / (total or 1)
+
+
+def median(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """The middle of the targets that halve the weight."""
+    half = sum((weight for weight, _ in moments), Fraction(0)) / 2
+    low = min(m for _, m in moments if sum(w for w, y in moments if y <= m) >= half)
+    high = max(m for _, m in moments if sum(w for w, y in moments if y >= m) >= half)
+    return (low + high) / 2
+
+
 def class_measures(branches: Sequence[Sequence[Fraction]], positive: int | None = None) -> dict[str, Exact | None]:
     """Every measure of a split from its branches' class weights: (branch, class)."""
     sizes = [sum(branch, Fraction(0)) for branch in branches]
@@ -170,24 +185,33 @@ def positive_measures(
     }
 
 
-def number_measures(
-    branches: Sequence[Sequence[tuple[Fraction, Fraction]]], criterion: str = "variance"
-) -> dict[str, Exact | None]:
+def number_measures(branches: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> dict[str, Exact | None]:
     """Every measure of a split from its branches' (weight, target) pairs."""
     node = [pair for branch in branches for pair in branch]
     sizes = [sum((weight for weight, _ in branch), Fraction(0)) for branch in branches]
     shares = [size / sum(sizes, Fraction(0)) for size in sizes]
-    if criterion == "poisson":
-        cost = math.fsum(float(p) * poisson(branch) for p, branch in zip(shares, branches, strict=True))
-        defined = all(any(target > 0 for _, target in branch) for branch in branches)
-        return {"poisson_deviance_cost": cost, "poisson_deviance_reduction": poisson(node) - cost if defined else None}
     spread = [half_mean_squared_difference(branch) for branch in branches]
     whole = half_mean_squared_difference(node)
     return {
         "variance_reduction": whole - sum((p * v for p, v in zip(shares, spread, strict=True)), Fraction(0)),
         "pairwise_variance_reduction": whole
         - sum((p**2 * v for p, v in zip(shares, spread, strict=True)), Fraction(0)),
+        **deviations(branches, shares),
     }
+
+
+def deviations(
+    branches: Sequence[Sequence[tuple[Fraction, Fraction]]], shares: Sequence[Fraction]
+) -> dict[str, Exact | None]:
+    """Costs and reductions of the absolute error and of the Poisson deviance, which needs counts."""
+    node = [pair for branch in branches for pair in branch]
+    left = sum((p * absolute(branch) for p, branch in zip(shares, branches, strict=True)), Fraction(0))
+    scores: dict[str, Exact | None] = {"absolute_error_cost": left, "absolute_error_reduction": absolute(node) - left}
+    if any(target < 0 for _, target in node):
+        return {**scores, "poisson_deviance_reduction": None}
+    cost = math.fsum(float(p) * poisson(branch) for p, branch in zip(shares, branches, strict=True))
+    defined = all(any(target > 0 for _, target in branch) for branch in branches)
+    return {**scores, "poisson_deviance_reduction": poisson(node) - cost if defined else None}
 
 
 # ---------------------------------------------------------------------------------------------------- criteria
@@ -209,6 +233,8 @@ def impurity(problem: Problem, rows: Branch) -> Exact:
         return variance(problem.moments(rows))
     if problem.criterion == "poisson":
         return poisson(problem.moments(rows))
+    if problem.criterion == "absolute_error":
+        return absolute(problem.moments(rows))
     counts = problem.counts(rows)
     return entropy(counts) if problem.criterion in ("entropy", "gain_ratio") else gini(counts)
 
@@ -250,6 +276,7 @@ CRITERIA = {
     "true_positive_rate": Criterion("true_positive_rate", nothing, tiny, then="positive_correctness"),
     "variance": Criterion("variance_reduction", nothing, tiny_impurity),
     "poisson": Criterion("poisson_deviance_reduction", nothing, tiny_impurity),
+    "absolute_error": Criterion("absolute_error_reduction", nothing, tiny_impurity),
 }
 
 
@@ -269,7 +296,10 @@ def node_candidates(problem: Problem, rows: Branch) -> list[Candidate]:
 def measure(problem: Problem, branches: Sequence[Branch]) -> dict[str, Exact | None]:
     """Every measure of the partition."""
     if not problem.classes:
-        return number_measures([problem.moments(branch) for branch in branches], problem.criterion)
+        scores = number_measures([problem.moments(branch) for branch in branches])
+        if any(problem.targets[row] < 0 for row in problem.rows()):  # type: ignore[operator]
+            scores["poisson_deviance_reduction"] = None
+        return scores
     positive = None if problem.positive is None else list(problem.classes).index(problem.positive)
     return class_measures([problem.counts(branch) for branch in branches], positive)
 
@@ -403,7 +433,9 @@ def pure(problem: Problem, rows: Branch) -> bool:
 
 
 def prediction(problem: Problem, rows: Branch) -> Label | Fraction:
-    """The majority class, the first of equals; the weighted mean for regression."""
+    """The majority class, the first of equals; the weighted mean, or median, for regression."""
+    if problem.criterion == "absolute_error":
+        return median(problem.moments(rows))
     if not problem.classes:
         return sum((w * y for w, y in problem.moments(rows)), Fraction(0)) / problem.weight(rows)
     counts = problem.counts(rows)

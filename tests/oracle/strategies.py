@@ -98,13 +98,13 @@ def with_a_positive_class(draw: st.DrawFn) -> Problem:
 
 
 @st.composite
-def regression(draw: st.DrawFn) -> Problem:
+def regression(draw: st.DrawFn, criterion: str = "variance") -> Problem:
     """A problem with numbers to predict, halves apart, so that their sums are exact."""
     rows = draw(st.integers(1, 12))
     targets = draw(st.lists(st.integers(-4, 8).map(lambda half: half / 2), min_size=rows, max_size=rows))
     asked = draw(limits()) | draw(handling())
     made = draw(columns(rows))
-    return Problem(made, targets, draw(weights(rows)), criterion="variance", ordinals=ordinals(made), **asked)
+    return Problem(made, targets, draw(weights(rows)), criterion=criterion, ordinals=ordinals(made), **asked)
 
 
 @st.composite

@@ -16,7 +16,7 @@ from tests.oracle.contract import OTHERWISE, Service, feature_of, way
 from tests.oracle.naive_tree import Branch, Candidate, Problem
 
 SLOWLY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-IMPURITIES = ("gini", "entropy", "gain_ratio", "gini_gain_ratio", "variance", "poisson")
+IMPURITIES = ("gini", "entropy", "gain_ratio", "gini_gain_ratio", "variance", "poisson", "absolute_error")
 
 
 def ask(service: Service, problem: Problem) -> str:
@@ -107,7 +107,7 @@ def check_branches(problem: Problem, entry: Mapping[str, Any], branches: Sequenc
             if problem.classes:
                 assert population["counts"] == problem.counts(rows)
             else:
-                mean = naive.prediction(problem, rows)
+                mean = sum((w * y for w, y in problem.moments(rows)), Fraction(0)) / problem.weight(rows)
                 assert population["mean"] == pytest.approx(float(mean), rel=1e-9, abs=1e-9)
             if problem.criterion == "variance":
                 spread = naive.variance(problem.moments(rows))
@@ -220,4 +220,11 @@ def test_regression(service: Service, problem: Problem) -> None:
 @SLOWLY
 def test_counts(service: Service, problem: Problem) -> None:
     """For the reduction of the Poisson deviance, every node is as plain counting finds it."""
+    check(service, problem)
+
+
+@given(strategies.regression("absolute_error"))
+@SLOWLY
+def test_absolute_error(service: Service, problem: Problem) -> None:
+    """For the reduction of the absolute error, every node is as plain counting finds it."""
     check(service, problem)

@@ -67,3 +67,14 @@ def test_poisson(service: Service, limits: dict[str, Any], weighted: bool) -> No
     peer = DecisionTreeRegressor(criterion="poisson", random_state=0, **limits).fit(columns, target, weight)
     nodes = train(service, columns, target, "poisson", limits | ({"weight": weight} if weighted else {}))
     assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_absolute_error(service: Service, limits: dict[str, Any], weighted: bool) -> None:
+    """By the absolute error about the weighted median, the middle of two where these share the weight."""
+    columns, target = read_diabetes()
+    weight = np.arange(len(target)) % 3 + 1.0 if weighted else None
+    peer = DecisionTreeRegressor(criterion="absolute_error", random_state=0, **limits).fit(columns, target, weight)
+    nodes = train(service, columns, target, "absolute_error", limits | ({"weight": weight} if weighted else {}))
+    assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)

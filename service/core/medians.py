@@ -1,0 +1,133 @@
+"""Absolute deviations from the weighted median of any union of runs of entries.
+
+A wavelet matrix (Claude, Navarro and Ordonez 2015, "The wavelet matrix") over the ranks of the targets: bit by bit,
+from the highest on, entries are parted stably by their bit, so that a run stays a run among those with a 0 and among
+those with a 1. Every set goes to the side where half of its weight is reached: after log2(entries of a node) steps it
+is at its median, with the weights and sums of all that lies below. All sets go at once, whatever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.criteria import Floats
+from service.core.quantities import Ranking
+from service.core.runs import Runs
+from service.core.statistics import Ints, Tally
+
+PORTION = 400_000
+"""Sets are asked for in portions of about so many runs."""
+
+
+def find_middles(tally: Tally, entry: Ints, runs: Runs, node: Ints) -> tuple[Floats, Floats]:
+    """(set,) The total absolute deviation of each set from its weighted median, and that, the lower of two.
+
+    A set is a union of runs: (run, set) of ``entry: (place,)``, all of one ``node: (set,)``; 0 without any.
+    """
+    begin, end = runs
+    deviation, median = np.zeros(len(node)), np.zeros(len(node))
+    filled = np.flatnonzero((end > begin).any(0))
+    if tally.ranking is None or not len(filled):
+        return deviation, median
+    ladder = _Ladder(tally, tally.ranking, entry)
+    for portion in np.array_split(filled, begin.shape[0] * len(filled) // PORTION + 1):
+        deviation[portion], median[portion] = ladder.descend(begin[:, portion], end[:, portion], node[portion], None)
+    return deviation, median
+
+
+def find_medians(tally: Tally, node: Ints, rows: Ints) -> tuple[Floats, Floats]:
+    """(node,) The deviation of each node from its weighted median, and that: the middle of two that share the weight.
+
+    ``node: (entry,)`` is grouped, ``rows: (node,)`` are the entries of each.
+    """
+    if tally.ranking is None:
+        raise ValueError("targets are not ranked")
+    end = np.cumsum(rows)
+    ladder = _Ladder(tally, tally.ranking, np.arange(len(node)))
+    distinct = _list_distinct(tally.ranking, node, len(rows))
+    return ladder.descend((end - rows)[None], end[None], np.arange(len(rows)), distinct)
+
+
+class _Ladder:
+    """The steps of the matrix, kept for several portions of sets."""
+
+    def __init__(self, tally: Tally, ranking: Ranking, entry: Ints) -> None:
+        self._planes, self._weighs, self._units = _list_planes(tally, entry)
+        self._whole = [_accumulate(plane) for plane in self._planes]
+        self._steps: list[tuple[Ints, list[Ints]]] = []
+        planes, rank = self._planes, ranking.rank[entry]
+        for bit in range(int(rank.max(initial=0)).bit_length() - 1, -1, -1):
+            zero = (rank >> bit) & 1 == 0
+            self._steps.append((_accumulate(zero), [_accumulate(np.where(zero, plane, 0)) for plane in planes]))
+            order = np.concatenate([np.flatnonzero(zero), np.flatnonzero(~zero)])
+            entry, rank, planes = entry[order], rank[order], [plane[order] for plane in planes]
+        self._last = [_accumulate(plane) for plane in planes]
+        self._ranking = ranking.take(entry)
+
+    def descend(
+        self, begin: Ints, end: Ints, node: Ints, distinct: tuple[Ints, Floats] | None
+    ) -> tuple[Floats, Floats]:
+        """Deviation and median of each set: (set,)."""
+        total = _sum_runs(self._whole, begin, end)
+        below = [np.zeros_like(part) for part in total]
+        for zeros, planes in self._steps:
+            low, high = zeros[begin], zeros[end]
+            here = [part + more for part, more in zip(below, _sum_runs(planes, begin, end), strict=True)]
+            left = self._exceed(here, total, node) >= 0
+            below = [np.where(left, part, more) for part, more in zip(below, here, strict=True)]
+            begin = np.where(left, low, zeros[-1] + begin - low)
+            end = np.where(left, high, zeros[-1] + end - high)
+        alike = _sum_runs(self._last, begin, end)
+        rest = [t - 2 * b - a for t, b, a in zip(total, below, alike, strict=True)]
+        at = np.where(end > begin, begin, 0).max(0)  # a place where the median of the set stands
+        deviation = self._combine(rest, False, node) - self._ranking.offset[at] * self._combine(rest, True, node)
+        median = self._ranking.value[at]
+        if distinct is not None:
+            even = self._exceed([b + a for b, a in zip(below, alike, strict=True)], total, node) == 0
+            start, values = distinct
+            after = np.minimum(start[node] + self._ranking.rank[at] + 1, len(values) - 1)
+            median = np.where(even, median / 2 + values[after] / 2, median)
+        return np.maximum(deviation, 0.0), median
+
+    def _exceed(self, some: Sequence[Ints], total: Sequence[Ints], node: Ints) -> Floats:
+        """(set,) by how much some of the weight exceeds the rest; the sign is always right."""
+        return self._combine([2 * s - t for s, t in zip(some, total, strict=True)], True, node)
+
+    def _combine(self, sums: Sequence[Ints], weight: bool, node: Ints) -> Floats:
+        """(set,) the weight, or the sum about the centre, of whole-number parts."""
+        parts = [s * unit[node] for s, unit, w in zip(sums, self._units, self._weighs, strict=True) if w == weight]
+        return np.asarray(sum(parts[1:], start=parts[0]), np.float64)
+
+
+def _list_distinct(ranking: Ranking, node: Ints, nodes: int) -> tuple[Ints, Floats]:
+    """(node,) where the distinct targets of each node begin, and these (distinct,), ascending."""
+    order = np.lexsort((ranking.rank, node))
+    new = (np.diff(node[order], prepend=-1) != 0) | (np.diff(ranking.rank[order], prepend=-1) != 0)
+    count = np.bincount(node[order][new], minlength=nodes)
+    return np.cumsum(count) - count, ranking.value[order][new]
+
+
+def _list_planes(tally: Tally, entry: Ints) -> tuple[list[Ints], list[bool], list[Floats]]:
+    """Whole-number parts of weight and weighted offset (place,), which of them weigh, and their units (node,)."""
+    planes, weighs, units = [], [], []
+    for weigh, quantity in zip((True, False), tally.quantities, strict=False):
+        for part, unit in zip(quantity.parts or (None,), quantity.units or (np.ones(len(tally.centre)),), strict=True):
+            planes.append(np.ones(len(entry), np.int64) if part is None else part[entry].astype(np.int64))
+            weighs.append(weigh)
+            units.append(unit)
+    return planes, weighs, units
+
+
+def _accumulate(values: NDArray[np.integer] | NDArray[np.bool_]) -> Ints:
+    """(place + 1,) running sums from 0 on."""
+    out = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=out[1:])
+    return out
+
+
+def _sum_runs(planes: Sequence[Ints], begin: Ints, end: Ints) -> list[Ints]:
+    """(set,) per plane the sums over all runs of each set."""
+    return [(plane[end] - plane[begin]).sum(0) for plane in planes]

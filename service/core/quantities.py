@@ -1,0 +1,93 @@
+"""Numbers of entries as whole-number parts, whose sums are exact in any order, and their order within nodes.
+
+Floats are split once into two parts (after Demmel and Nguyen 2015, "Parallel reproducible summation").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.criteria import Floats
+
+Ints = NDArray[np.int64]
+Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number per entry as sum over parts of ``parts[i] * unit[i][node]``.
+
+    ``parts``: (entry,) float64 that hold whole numbers; ``units``: (node,) powers of two. No parts at all: every
+    entry counts 1.
+    """
+
+    parts: tuple[Floats, ...] = ()
+    units: tuple[Floats, ...] = ()
+
+    def take(self, inside: Selection, keep: Selection) -> Quantity:
+        """The same of some nodes, ``keep``, with their entries, ``inside``."""
+        return Quantity(tuple(part[inside] for part in self.parts), tuple(unit[keep] for unit in self.units))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The targets in their order: ``rank`` among the distinct ones of the node, ``value``, ``offset`` from its centre.
+
+    All are (entry,).
+    """
+
+    rank: Ints
+    value: Floats
+    offset: Floats
+
+    def take(self, inside: Selection) -> Ranking:
+        """The same for some nodes, whose entries are ``inside``."""
+        return Ranking(self.rank[inside], self.value[inside], self.offset[inside])
+
+
+def rank_targets(value: Floats, offset: Floats, node: Ints) -> Ranking:
+    """The targets ``value: (entry,)`` ranked within nodes; entries of one ``node: (entry,)`` stand side by side."""
+    order = np.lexsort((value, node))
+    first = np.diff(node[order], prepend=-1) != 0
+    distinct = np.cumsum(first | (np.diff(value[order], prepend=np.nan) != 0))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = distinct - distinct[first][np.cumsum(first) - 1]
+    return Ranking(rank, value, offset)
+
+
+def find_starts(node: Ints, nodes: int) -> Ints:
+    """(node,) where each node's run begins in grouped ``node: (entry,)``; every node has an entry."""
+    return np.searchsorted(node, np.arange(nodes)).astype(np.int64)
+
+
+def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = False) -> Quantity:
+    """Whole-number parts of ``values: (entry,)``: 2 x (51 - log2 n) bits below the node's largest are kept.
+
+    Each node has its own unit, a power of two that lets n entries add up below 2^52. ``roughly``: the first part only.
+    """
+    start = find_starts(node, nodes)
+    largest = np.maximum.reduceat(np.abs(values), start)
+    rows = np.diff(start, append=len(values))
+    if (largest * rows < 2.0**52).all() and (np.rint(values) == values).all():
+        return Quantity((values,), (np.ones(nodes),))
+    bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
+    coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
+    unit = coarse[node]
+    # dividing and multiplying by powers of two rounds nothing
+    high = np.rint(values / unit)
+    if roughly:
+        return Quantity((high,), (coarse,))
+    fine = np.ldexp(coarse, -bits)
+    unit *= high
+    low = values - unit
+    if not low.any():
+        return Quantity((high,), (coarse,))
+    low /= fine[node]
+    np.rint(low, out=low)
+    if not low.any():
+        return Quantity((high,), (coarse,))
+    return Quantity((high, low), (coarse, fine))
