@@ -45,8 +45,8 @@ bench: $(BENCH)/peers/ready $(BENCH)/mlserver/ready ## race other tools, write d
 	@BENCH_MLSERVER=$(abspath $(BENCH))/mlserver/bin/python $(BENCH)/peers/bin/python -m benchmarks $(ARGS)
 
 lock: $(VENV)/ready-to-lock ## choose the newest releases that pyproject.toml allows (also: make lock UPGRADE="-P flask")
-	$(lock) pyproject.toml --output-file requirements.lock
-	$(lock) pyproject.toml --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(lock) pyproject.toml --extra full --output-file requirements.lock
+	$(lock) pyproject.toml --extra full --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(lock) benchmarks/peers.in --constraint requirements.lock --output-file benchmarks/peers.lock
 	$(lock) benchmarks/mlserver.in --output-file benchmarks/mlserver.lock
 

@@ -35,6 +35,20 @@ def serve(host: str, port: int) -> None:
 
 
 @main.command()
+@click.option("--parent", type=int, hidden=True, help="End when this process, which started the worker, has gone.")
+def worker(parent: int | None) -> None:
+    """Run jobs until stopped; what runs then goes back to the queue. `serve` starts one by itself."""
+    try:
+        from service.jobs.worker import run  # noqa: PLC0415 - as above
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"jobs need the extra `jobs` ({error.name} is not installed)") from error
+    try:
+        run(Settings.from_environment(os.environ), parent)
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
 @PORT
 def health(port: int) -> None:
     """Exit with 0 when the server on this machine is ready, else with 1 and the reason."""

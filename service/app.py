@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import BoundedSemaphore
 
 from flask import Flask
 
@@ -14,6 +15,7 @@ from service.api import (
     evaluate,
     health,
     importance,
+    jobs,
     models,
     predict,
     pruning,
@@ -26,6 +28,7 @@ from service.api import (
 )
 from service.api.json import OrjsonProvider
 from service.api.shortcut import Shortcut
+from service.jobs.queue import JobQueue
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.telemetry import configure_logging
@@ -40,6 +43,7 @@ RESOURCES = (
     pruning.blueprint,
     evaluate.blueprint,
     importance.blueprint,
+    jobs.blueprint,
     health.blueprint,
 )
 """Every resource, in the order of the documentation."""
@@ -57,7 +61,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.url_map.strict_slashes = False  # the same handler with a slash at the end, no redirect
     app.url_map.merge_slashes = False
-    parts = state.State(settings, ModelStore.open(settings))
+    store = ModelStore.open(settings)
+    # Half of the threads may be with callers who follow jobs: the others answer.
+    followers = BoundedSemaphore(max(1, settings.threads // 2))
+    parts = state.State(settings, store, JobQueue.open(store, settings), followers)
     state.register(app, parts)
     requests.register(app)
     arguments.register(app)

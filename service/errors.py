@@ -9,6 +9,8 @@
     ├── NotFound             no such model, or no such node in it
     ├── Conflict             the request and what is stored do not fit together
     │   └── NotRetained      the answer needs data that the model did not keep
+    ├── QueueFull            as many jobs wait as the service takes on
+    ├── WorkerLost           a job ended the worker that ran it, again and again
     ├── DamagedModel         a model's file is not the one that was stored
     └── StorageFull          there is no room to write
 
@@ -60,6 +62,18 @@ class Conflict(ServiceError):
 
 class NotRetained(Conflict):
     """The model was trained without keeping what the answer needs; train it again with ``retain``."""
+
+
+class QueueFull(ServiceError):
+    """The caller has to come back later: a queue without a bound would hide that the work does not get done."""
+
+
+class JobStopped(Exception):
+    """Ends a job from the inside, at the next place where it asks whether it may go on; no caller sees it."""
+
+
+class WorkerLost(ServiceError):
+    """A job cannot be run here, for its worker dies each time."""
 
 
 class DamagedModel(ServiceError):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
+import subprocess
+import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from service.settings import Settings
+
+RESTART_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +58,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     def __init__(self, settings: Settings, host: str, port: int) -> None:
         self.settings, self.host, self.port = settings, host, port
+        self.worker: WorkerProcess | None = None
         super().__init__()
 
     def load_config(self) -> None:
@@ -69,6 +76,8 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "control_socket_disable": True,  # it would lie in the home directory, which a container may not have
             "post_worker_init": self.greet,
             "pre_request": lambda _, req: read_in_one_go(req),
+            "when_ready": self.start_worker,
+            "on_exit": self.stop_worker,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
@@ -83,10 +92,49 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         if worker.age == 1:
             threading.Thread(target=welcome, args=(worker.wsgi, self.settings, self.address()), daemon=True).start()
 
+    def start_worker(self, _arbiter: object) -> None:
+        """Run the jobs of this installation in a process beside the web ones, and start it anew when it dies."""
+        if self.settings.worker and find_spec("dbos") is not None:
+            self.worker = WorkerProcess()
+            threading.Thread(target=self.worker.keep, daemon=True).start()
+
+    def stop_worker(self, _arbiter: object) -> None:
+        """End it: what it is at goes back to the queue."""
+        if self.worker is not None:
+            self.worker.stop(self.settings.timeout)
+
     def address(self) -> str:
         """Where a browser on this machine finds the service."""
         everywhere = self.host in {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
         return f"http://{'127.0.0.1' if everywhere else self.host}:{self.port}"
+
+
+class WorkerProcess:
+    """`treewright worker` as a child, with the settings of this process; it ends by itself when its parent is gone."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Event()
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "service", "worker", "--parent", str(os.getpid())]
+        return subprocess.Popen(command)  # noqa: S603 - nothing in it comes from outside
+
+    def keep(self) -> None:
+        """Start it again whenever it has died, until `stop`."""
+        while not self._stopping.wait(RESTART_SECONDS):
+            if self._process.poll() is not None:
+                logger.warning("the worker for jobs has died; starting another")
+                self._process = self._start()
+
+    def stop(self, seconds: float) -> None:
+        """Ask it to end, wait so long, and end it then."""
+        self._stopping.set()
+        self._process.terminate()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
 
 
 def welcome(app: Flask, settings: Settings, address: str) -> None:

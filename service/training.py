@@ -16,17 +16,18 @@ from service.core.criteria import CRITERIA
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.evaluate import measure_fit
 from service.core.folds import take_cells
+from service.core.grow import Progress
 from service.core.learn import Learnt, learn
 from service.core.parameters import CLASSIFIERS, Parameters, Task, resolve
 from service.core.schema import Column, Label, Table, Target
-from service.core.validate import cross_validate
+from service.core.validate import Plan, cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
 from service.listing import summarize_splits
 from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
-from service.store.records import ModelDraft, ModelRecord, Retention
+from service.store.records import Claim, ModelDraft, ModelRecord, Retention
 
 FEW_WHOLE = 10
 """A numeric target with so few distinct whole numbers may well be meant as classes: the answer warns."""
@@ -55,13 +56,61 @@ class TrainingRequest:
 
 
 def train(
-    request: TrainingRequest, store: ModelStore, settings: Settings, clock: Callable[[], float] = perf_counter
+    request: TrainingRequest,
+    store: ModelStore,
+    settings: Settings,
+    clock: Callable[[], float] = perf_counter,
+    progress: Progress | None = None,
+    claim: Claim | None = None,
 ) -> ModelRecord:
-    """Learn a tree and store it with what the audit needs.
+    """Learn a tree and store it with what the audit needs; with a ``claim`` that is the end of a job.
 
     Raises the core's errors for data, parameters and tasks that do not do, and the store's.
     """
     began = clock()
+    ready = prepare(request, settings)
+    columns, target, capped = ready.columns, ready.target, ready.capped
+    learnt = learn(columns, target, capped, request.positive_class, progress)
+    warnings = ready.warnings + _find_warnings(learnt, target, ready.parameters, settings)
+    retention = request.retain or settings.retain
+    body = _describe(request, ready.parameters, learnt, target, ready.target_column, warnings)
+    if ready.plan is not None:
+        trials = cross_validate(columns, target, capped, request.positive_class, ready.plan)
+        body["metrics"]["cross_validation"] = show_trials(ready.plan, trials)
+    sha256 = hash_data([*columns, ready.target_column])
+    body["training"] |= {"data_sha256": sha256, "seconds": round(clock() - began, 4)}
+    return store.add(
+        ModelDraft(
+            name=request.name,
+            description=request.description,
+            tags=dict(request.tags),
+            retention=retention,
+            body=body,
+            tree=learnt.tree.as_arrays() | pack_path(ready.parameters, learnt.pruning),
+            data=_retain(retention, learnt, target, settings),
+        ),
+        claim,
+    )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request that can be learnt from: rows without a target or a weight are gone, everything is resolved.
+
+    ``capped`` are the parameters with the depth that the service allows.
+    """
+
+    columns: list[Column]
+    target: Target
+    target_column: Column
+    parameters: Parameters
+    capped: Parameters
+    plan: Plan | None
+    warnings: list[str]
+
+
+def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
+    """Everything that comes before learning; raises what `train` raises for a request that does not do."""
     posted = dict(request.parameters)
     columns, target_column, weight_column = _select_columns(request)
     task, warnings = _decide_task(request, target_column, posted)
@@ -76,30 +125,12 @@ def train(
         target_column = take_cells(target_column, keep)
         weight_column = weight_column and take_cells(weight_column, keep)
     target = _build_target(task, target_column, weight_column, settings)
-    capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
-    if parameters.max_depth == 0:
-        capped = parameters
     if plan is not None:
         warnings += check_plan(plan, target)
-    learnt = learn(columns, target, capped, request.positive_class)
-    warnings += _find_warnings(learnt, target, parameters, settings)
-    retention = request.retain or settings.retain
-    body = _describe(request, parameters, learnt, target, target_column, warnings)
-    if plan is not None:
-        trials = cross_validate(columns, target, capped, request.positive_class, plan)
-        body["metrics"]["cross_validation"] = show_trials(plan, trials)
-    body["training"] |= {"data_sha256": hash_data([*columns, target_column]), "seconds": round(clock() - began, 4)}
-    return store.add(
-        ModelDraft(
-            name=request.name,
-            description=request.description,
-            tags=dict(request.tags),
-            retention=retention,
-            body=body,
-            tree=learnt.tree.as_arrays() | pack_path(parameters, learnt.pruning),
-            data=_retain(retention, learnt, target, settings),
-        )
-    )
+    capped = parameters
+    if parameters.max_depth != 0:
+        capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
+    return Prepared(columns, target, target_column, parameters, capped, plan, warnings)
 
 
 def _retain(retention: Retention, learnt: Learnt, target: Target, settings: Settings) -> dict[str, Any] | None:

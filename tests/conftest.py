@@ -11,6 +11,7 @@ import pytest
 from service.settings import Settings
 from service.store.models import ModelStore
 from tests.making import Trainer, open_app
+from tests.postgresql import make_database, run_postgresql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,19 @@ class MakeApp(Protocol):
 
     def __call__(self, **changes: object) -> Flask:
         """The application."""
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server, started for the tests that ask for it."""
+    with run_postgresql() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """An empty database, on SQLite (beside the models) and then on PostgreSQL."""
+    return "" if request.param == "sqlite" else make_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

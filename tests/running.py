@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -44,12 +44,19 @@ class Client:
         """The answer to POST with a JSON body."""
         return self.ask("POST", path, body)
 
-    def ask(self, method: str, path: str, body: Any = None) -> Answer:  # noqa: ANN401 - any JSON
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,  # noqa: ANN401 - any JSON
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """The answer to one request."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
         content = None if body is None else json.dumps(body).encode()
         try:
-            connection.request(method, path, content, {"Content-Type": "application/json"} if content else {})
+            kind = {"Content-Type": "application/json"} if content else {}
+            connection.request(method, path, content, {**kind, **(headers or {})})
             return read_answer(connection.getresponse())
         finally:
             connection.close()
@@ -119,13 +126,20 @@ class RunningServer:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TREEWRIGHT_")}
-        given = {"PORT": str(port), "TREEWRIGHT_MODELS_URL": str(models), "TREEWRIGHT_SAMPLE": "false", **environment}
+        given = {
+            "PORT": str(port),
+            "TREEWRIGHT_MODELS_URL": str(models),
+            "TREEWRIGHT_SAMPLE": "false",
+            "TREEWRIGHT_WORKER": "false",
+            **environment,
+        }
+        self.environment = inherited | given
         with log.open("wb") as output:
             # A session of its own: SIGKILL to the group ends master and workers at one stroke.
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "service", "serve"],
                 cwd=PROJECT,
-                env=inherited | given,
+                env=self.environment,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -35,6 +35,11 @@ class Resource(Blueprint):  # type: ignore[misc]  # its base is untyped
         decorate: Callable[[View], View] = super().response(status_code, schema, **options)
         return decorate
 
+    def alt_response(self, status_code: int | str, **options: Any) -> Callable[[View], View]:  # noqa: ANN401
+        """Describe another answer."""
+        decorate: Callable[[View], View] = super().alt_response(status_code, **options)
+        return decorate
+
     def problems(self, *statuses: int) -> Callable[[View], View]:
         """Describe the problems that a view may answer with, by status, and those that any view may."""
 

@@ -24,9 +24,11 @@ from service.errors import (
     MalformedBody,
     NotFound,
     NotRetained,
+    QueueFull,
     ServiceError,
     StorageFull,
     UnsupportedMedia,
+    WorkerLost,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -42,6 +44,8 @@ PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     InvalidData: (422, "The data are not valid"),
     InvalidParameters: (422, "The parameters are not valid"),
     UnsuitableTask: (422, "The target does not suit the task"),
+    QueueFull: (429, "Too many jobs"),
+    WorkerLost: (500, "The worker was lost"),
     DamagedModel: (503, "The model's file is damaged"),
     StorageFull: (507, "The storage is full"),
 }
@@ -52,7 +56,7 @@ _DETAILS = {
     405: "This resource does not answer that method; the Allow header lists those it does.",
     500: "The service failed to answer. Its log has the cause, under the id in the X-Request-Id header.",
 }
-_RETRY_AFTER = "30"  # seconds, with every 503
+_RETRY_AFTER = "30"  # seconds, with every 429 and 503
 
 
 class FaultSchema(Schema):
@@ -84,13 +88,31 @@ class ProblemSchema(Schema):
     errors = fields.List(fields.Nested(FaultSchema), metadata={"description": "Each fault with its place"})
 
 
-def problem(kind: str, title: str, status: int, detail: str, faults: Sequence[Fault] = ()) -> Response:
-    """The response that describes a problem."""
+def describe_problem(
+    kind: str, title: str, status: int, detail: str, faults: Sequence[Fault] = ()
+) -> dict[str, object]:
+    """A problem as JSON says it, see `ProblemSchema`."""
     body: dict[str, object] = {"type": kind, "title": title, "status": status, "detail": detail}
     if faults:
         body["errors"] = [{"place": fault.place, "message": fault.message} for fault in faults]
+    return body
+
+
+def recall_problem(kind: str, message: str, faults: Sequence[Fault]) -> dict[str, object]:
+    """The problem of an error of which its class's name was kept, as if it had just been raised."""
+    known = {error.__name__: error for error in PROBLEMS}
+    if kind not in known:
+        return describe_problem("about:blank", HTTPStatus(500).phrase, 500, _DETAILS[500].partition(",")[0] + ".")
+    status, title = PROBLEMS[known[kind]]
+    error = CoreError(faults) if issubclass(known[kind], CoreError) else ServiceError(message, faults)
+    return describe_problem(_urn(known[kind]), title, status, _summarize(error), faults)
+
+
+def problem(kind: str, title: str, status: int, detail: str, faults: Sequence[Fault] = ()) -> Response:
+    """The response that describes a problem."""
+    body = describe_problem(kind, title, status, detail, faults)
     response = Response(encode(body), status, content_type=MEDIA_TYPE)
-    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}:
         response.headers["Retry-After"] = _RETRY_AFTER
     return response
 

@@ -20,7 +20,8 @@ def _begin() -> None:
 
 def _end(response: Response) -> Response:
     response.headers[HEADER] = g.request_id
-    if response.calculate_content_length() == 0:
+    # A stream is not asked: that would wait for its end.
+    if not response.is_streamed and response.calculate_content_length() == 0:
         response.headers.pop("Content-Type", None)  # Flask would call nothing at all an HTML page
     log_answer(request.method, request.path, response.status_code, g.began)
     return response

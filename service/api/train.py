@@ -10,13 +10,15 @@ from marshmallow import fields
 from service import training
 from service.api.blueprint import Resource
 from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TrainingData, choice, text
+from service.api.jobs import JobSchema, answer_job, prefers_job
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
-from service.api.state import settings, store
+from service.api.state import queue, settings, store
 from service.core.errors import Fault, pointer
 from service.core.parameters import PRESETS
 from service.core.schema import Table
 from service.errors import InvalidRequest
+from service.jobs.requests import pack_training
 from service.readers.declarations import CATEGORIES, read_declarations
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
@@ -91,17 +93,42 @@ class TrainingSchema(Envelope):
 @blueprint.response(
     201, ModelSchema, headers={"Location": {"description": "The model's URL", "schema": {"type": "string"}}}
 )
-@blueprint.problems(400, 413, 415, 422, 507)
+@blueprint.alt_response(
+    202, schema=JobSchema, description="A job does it: with `Prefer: respond-async`, or for more data than a setting"
+)
+@blueprint.problems(400, 413, 415, 422, 429, 507)
 def train_model(envelope: dict[str, Any]) -> Response:
     """Train a decision tree and store it.
 
     Numbers are numeric, strings nominal, booleans boolean, null is missing; `schema` says otherwise. The answer is the
     model's record, with every parameter resolved.
     """
-    request = read_request(envelope)
+    training_request = read_request(envelope)
+    jobs = queue()
+    if jobs is not None and (prefers_job() or _is_large(training_request)):
+        with placed_as_posted(envelope["data"]):
+            training.prepare(training_request, settings())
+        return answer_job(jobs.submit("train", pack_training(training_request), _describe(training_request)))
     with placed_as_posted(envelope["data"]):
-        record = training.train(request, store(), settings())
+        record = training.train(training_request, store(), settings())
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
+
+
+def _is_large(training_request: training.TrainingRequest) -> bool:
+    table = training_request.table
+    return table.rows * len(table.columns) > settings().job_cells
+
+
+def _describe(training_request: training.TrainingRequest) -> dict[str, Any]:
+    """What listings say of the job."""
+    table = training_request.table
+    return {
+        "name": training_request.name,
+        "target": training_request.target,
+        "algorithm": training_request.algorithm,
+        "rows": table.rows,
+        "columns": len(table.columns),
+    }
 
 
 def read_request(envelope: dict[str, Any]) -> training.TrainingRequest:

@@ -81,7 +81,7 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     # here and below nothing holds on to the arrays of a level longer than the next one needs them
     del entries, batch
     if learner.parameters.max_leaf_nodes is not None:
-        _grow_best_first(growth, learner, target, fronts.pop(), learner.parameters.max_leaf_nodes)
+        _grow_best_first(growth, learner, target, fronts.pop(), learner.parameters.max_leaf_nodes, progress)
         return growth
     _grow_levels(growth, learner, target, fronts.pop(), progress)
     for front in _merge_waiting(learner, target, growth.waiting):
@@ -95,7 +95,8 @@ def _grow_levels(
     while front is not None:
         front = _expand(growth, learner, target, front, search(learner, front.batch))
         if progress is not None and front is not None:
-            progress(int(front.depth[0]), len(front.batch.entries.row))
+            waiting = sum(len(other.batch.entries.row) for other in growth.waiting)
+            progress(int(front.depth[0]), len(front.batch.entries.row) + waiting)
 
 
 def _merge_waiting(learner: Learner, target: Target, waiting: list[Open]) -> Iterator[Open]:
@@ -291,12 +292,15 @@ def _record(
     )  # fmt: skip
 
 
-def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Open, most: int) -> None:
+def _grow_best_first(
+    growth: Growth, learner: Learner, target: Target, root: Open, most: int, progress: Progress | None
+) -> None:
     """Expand the node with the greatest gain times weight until there are ``most`` leaves."""
     heap: list[tuple[float, int, Open, Splits]] = []
-    leaves = 1
+    leaves, rows = 1, 0
 
     def push(front: Open) -> None:
+        nonlocal rows
         if front.batch.binned is not None and int(front.batch.rows.max()) < learner.sizes.coarse:
             front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
@@ -306,10 +310,12 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Ope
         for i in np.flatnonzero(splits.feature >= 0).tolist():
             alone = Open(front.batch.run(i, i + 1), front.ids[[i]], front.depth[[i]])
             heapq.heappush(heap, (-float(gain[i] * weight[i]), int(front.ids[i]), alone, splits.take_node(i)))
+            rows += len(alone.batch.entries.row)
 
     push(root)
     while heap:
         _, _, alone, split = heapq.heappop(heap)
+        rows -= len(alone.batch.entries.row)
         more = int(split.branches[0]) - 1
         if leaves + more > most:
             _set_reasons(growth, alone.ids, np.array([LeafReason.MAX_LEAF_NODES]))
@@ -318,3 +324,5 @@ def _grow_best_first(growth: Growth, learner: Learner, target: Target, root: Ope
         children = _expand(growth, learner, target, alone, split)
         if children is not None:
             push(children)
+        if progress is not None:
+            progress(int(alone.depth[0]), rows)

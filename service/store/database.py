@@ -48,7 +48,7 @@ class Database:
 
         Raises `SettingsError` when the URL leads to nothing usable.
         """
-        engine = _create_engine(_url_of(settings))
+        engine = _create_engine(locate_database(settings))
         try:
             return cls(engine)
         except CommandError as error:
@@ -90,8 +90,11 @@ class Database:
         self._engine.dispose()
 
 
-def _url_of(settings: Settings) -> URL:
-    """The URL for SQLAlchemy: by default SQLite beside the models, psycopg 3 for PostgreSQL."""
+def locate_database(settings: Settings) -> URL:
+    """The URL for SQLAlchemy: by default SQLite beside the models, psycopg 3 for PostgreSQL.
+
+    Raises `SettingsError` for one that cannot be used.
+    """
     if not settings.database_url:
         return URL.create("sqlite", database=str(settings.models_directory() / SQLITE_FILE))
     try:

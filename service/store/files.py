@@ -4,6 +4,7 @@
 <folder>/.new-<id>/...          being written
 <folder>/<id>/model.joblib      what predicts
 <folder>/<id>/data.joblib       what is retained for the audit
+<other folder>/<id>/request.joblib   likewise, what an open job is asked to do
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import joblib
 from service.errors import DamagedModel
 from service.store import locks
 
-Part = Literal["model", "data"]
+Part = Literal["model", "data", "request"]
 
 FORMAT = 1
 """The layout of a file's dict, stored in it under ``FORMAT_KEY``; raise it when old code could misread new files."""

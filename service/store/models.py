@@ -14,15 +14,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from service.core.errors import Fault
-from service.errors import Conflict, DamagedModel, NotFound, NotRetained, SettingsError
+from service.errors import Conflict, DamagedModel, JobStopped, NotFound, NotRetained, SettingsError
 from service.settings import Settings, variable_of
 from service.store import locks
 from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
+from service.store.jobs import JobStore, settle
 from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
 from service.store.queries import cursor_after, find_rows, list_rows, next_version, tag_rows
-from service.store.records import ModelDraft, ModelRecord
+from service.store.records import Claim, ModelDraft, ModelRecord
 from service.store.space import told_when_full
 from service.store.tables import NAMESPACE, InstallationRow, ModelRow
 
@@ -45,11 +46,16 @@ class ModelStore:
 
     What another process adds, changes or deletes is seen: records are kept only until the database says that something
     was written to it. Loaded files, and what was made of them, are kept by id, which never changes its meaning.
+    ``jobs`` are the records of background work, ``requests`` the files of what is asked for in those that are open.
     """
 
-    def __init__(self, database: Database, files: ModelFiles, cached: int, clock: Clock = _now) -> None:
+    def __init__(
+        self, database: Database, files: ModelFiles, requests: ModelFiles, cached: int, clock: Clock = _now
+    ) -> None:
         self._database = database
         self._files = files
+        self.requests = requests
+        self.jobs = JobStore(database, clock)
         self._clock = clock
         self._found: UntilChanged[str, ModelRecord] = UntilChanged(cached, database.moment)
         self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
@@ -69,23 +75,26 @@ class ModelStore:
                 database = Database.open(settings)
             # A folder for each database: a sweep cannot reach what the records of another one vouch for.
             files = ModelFiles(directory / database.installation)
+            requests = ModelFiles(directory / f"{database.installation}-requests")
         except OSError as error:
             variable = variable_of("models_url")
             message = f"the directory cannot be used ({error})"
             raise SettingsError(f"{variable}: {message}", Fault(variable, message)) from error
-        store = cls(database, files, settings.cached_models, clock)
+        store = cls(database, files, requests, settings.cached_models, clock)
         files.sweep(store._all_ids)
+        requests.sweep(store.jobs.open_ids)
         return store
 
     def close(self) -> None:
         """Close the connections to the database; loaded trees stay usable."""
         self._database.close()
 
-    def add(self, draft: ModelDraft) -> ModelRecord:
+    def add(self, draft: ModelDraft, claim: Claim | None = None) -> ModelRecord:
         """Store a model and give it its id and, if it has a name, its version: 1, 2, 3 and so on without a gap.
 
-        The files are written first, the record last: what has a record is whole. Raises `InvalidRequest` for a name,
-        tag or description that cannot be used, `StorageFull` when there is no room; then nothing is stored.
+        The files are written first, the record last: what has a record is whole. With a ``claim`` the same commit ends
+        the job that made the model. Raises `InvalidRequest` for a name, tag or description that cannot be used,
+        `StorageFull` when there is no room, `JobStopped` where the claim is void; then nothing is stored.
         """
         check_name(draft.name)
         check_description(draft.description)
@@ -96,7 +105,7 @@ class ModelStore:
         model_id = new_id()
         with told_when_full(), self._files.writing():
             try:
-                return self._insert(model_id, draft, self._files.write(model_id, parts))
+                return self._insert(model_id, draft, self._files.write(model_id, parts), claim)
             except BaseException:
                 self._remove_unrecorded(model_id)
                 raise
@@ -200,8 +209,10 @@ class ModelStore:
         with self._database.reading() as session:
             return _find(session, reference).record()
 
-    def _insert(self, model_id: str, draft: ModelDraft, hashes: Mapping[Part, str]) -> ModelRecord:
+    def _insert(self, model_id: str, draft: ModelDraft, hashes: Mapping[Part, str], claim: Claim | None) -> ModelRecord:
         with self._database.writing() as session:
+            if claim is not None and not settle(session, claim, model_id, self._clock()):
+                raise JobStopped("the job was cancelled, or another worker has taken it over")
             row = ModelRow(
                 id=model_id,
                 namespace=NAMESPACE,

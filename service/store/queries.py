@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from service.core.errors import Fault
 from service.errors import InvalidRequest
 from service.store.naming import ID, Reference
-from service.store.tables import NAMESPACE, ModelRow, NameRow, TagRow
+from service.store.tables import NAMESPACE, JobRow, ModelRow, NameRow, TagRow
 
 _INSERT: dict[str, Callable[[type[NameRow]], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
@@ -66,7 +66,7 @@ def list_rows(
         same = TagRow.key == key if value is None else and_(TagRow.key == key, TagRow.value == value)
         statement = statement.where(ModelRow.tags.any(same))
     if after is not None:
-        created, model_id = _read_cursor(after)
+        created, model_id = read_cursor(after)
         older = or_(ModelRow.created < created, and_(ModelRow.created == created, ModelRow.id < model_id))
         statement = statement.where(older)
     newest_first = (ModelRow.created.desc(), ModelRow.id.desc())
@@ -79,18 +79,19 @@ def tag_rows(tags: Mapping[str, str]) -> list[TagRow]:
     return [TagRow(namespace=NAMESPACE, key=key, value=value, position=place) for place, (key, value) in pairs]
 
 
-def cursor_after(row: ModelRow) -> str:
-    """The cursor of the listing's part behind ``row``; models added or deleted meanwhile do not move it."""
+def cursor_after(row: ModelRow | JobRow) -> str:
+    """The cursor of the listing's part behind ``row``; what is added or deleted meanwhile does not move it."""
     return base64.urlsafe_b64encode(f"{row.created.isoformat()} {row.id}".encode()).decode()
 
 
-def _read_cursor(cursor: str) -> tuple[datetime, str]:
+def read_cursor(cursor: str) -> tuple[datetime, str]:
+    """The time and the id of the row that a cursor stands behind; raises `InvalidRequest`."""
     try:
-        time, _, model_id = base64.urlsafe_b64decode(cursor).decode("ascii").partition(" ")
+        time, _, row_id = base64.urlsafe_b64decode(cursor).decode("ascii").partition(" ")
         created = datetime.fromisoformat(time)
     except (ValueError, binascii.Error):
-        created, model_id = datetime.min, ""  # noqa: DTZ901 - refused below
-    if created.tzinfo is None or not ID.fullmatch(model_id):
+        created, row_id = datetime.min, ""  # noqa: DTZ901 - refused below
+    if created.tzinfo is None or not ID.fullmatch(row_id):
         message = "this is not a cursor of this listing; start again without one"
         raise InvalidRequest("the cursor cannot be used", Fault("/cursor", message))
-    return created, model_id
+    return created, row_id

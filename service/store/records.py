@@ -8,6 +8,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 Retention = Literal["data", "summary", "none"]
+JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+ENDED: tuple[JobState, ...] = ("succeeded", "failed", "cancelled")
+"""The states that a job does not leave again."""
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,41 @@ class ModelRecord:
     body: Mapping[str, Any]
     tree_sha256: str
     data_sha256: str | None
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A piece of background work and how far it is.
+
+    ``subject`` is what a listing says of it, ``request_sha256`` the hash of the file that holds the request.
+    ``attempt`` counts its starts: a job whose worker died is started again. ``progress`` is from 0 to 1;
+    ``cancelling`` says that someone asked for its end. ``model_id``, ``result`` and ``problem`` are how it ended.
+    """
+
+    id: str
+    kind: str
+    subject: Mapping[str, Any]
+    request_sha256: str
+    created: datetime
+    state: JobState
+    started: datetime | None
+    ended: datetime | None
+    attempt: int
+    progress: float
+    cancelling: bool
+    model_id: str | None
+    result: Mapping[str, Any] | None
+    problem: Mapping[str, Any] | None
+
+    @property
+    def has_ended(self) -> bool:
+        """True where nothing will change any more."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to end a job: that of its newest attempt."""
+
+    job_id: str
+    attempt: int

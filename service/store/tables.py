@@ -5,11 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from service.store.records import ModelRecord, Retention
+from service.store.records import JobRecord, JobState, ModelRecord, Retention
 
 NAMESPACE = "default"
 """The namespace of every row, until there are several."""
@@ -106,3 +118,64 @@ class TagRow(Base):
     namespace: Mapped[str] = mapped_column(String(64))
     value: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(Integer)
+
+
+class JobRow(Base):
+    """One piece of background work; ``attempt`` counts its starts, and only the newest may say how it ended.
+
+    ``lost`` counts the workers that died of it.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        Index("jobs_newest", "namespace", "created", "id"),
+        Index("jobs_by_state", "namespace", "state"),
+    )
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    namespace: Mapped[str] = mapped_column(String(64))
+    kind: Mapped[str] = mapped_column(String(32))
+    subject: Mapped[dict[str, Any]] = mapped_column(JSON)
+    request_sha256: Mapped[str] = mapped_column(String(64))
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    state: Mapped[JobState] = mapped_column(String(16))
+    started: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    ended: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    attempt: Mapped[int] = mapped_column(Integer)
+    lost: Mapped[int] = mapped_column(Integer)
+    worker: Mapped[str | None] = mapped_column(String(32))
+    progress: Mapped[float] = mapped_column(Float)
+    cancelling: Mapped[bool] = mapped_column(Boolean)
+    model_id: Mapped[str | None] = mapped_column(String(32))
+    # none_as_null: "no result" is asked for by IS NULL
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    problem: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+    def record(self) -> JobRecord:
+        """The row as the store gives it out."""
+        return JobRecord(
+            id=self.id,
+            kind=self.kind,
+            subject=self.subject,
+            request_sha256=self.request_sha256,
+            created=self.created,
+            state=self.state,
+            started=self.started,
+            ended=self.ended,
+            attempt=self.attempt,
+            progress=self.progress,
+            cancelling=self.cancelling,
+            model_id=self.model_id,
+            result=self.result,
+            problem=self.problem,
+        )
+
+
+class WorkerRow(Base):
+    """A worker that runs jobs; it lives as long as ``seen`` is renewed."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    namespace: Mapped[str] = mapped_column(String(64))
+    seen: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -18,7 +18,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from service.errors import SettingsError, StorageFull
 from service.settings import Settings
 from service.store import ModelStore, locks
-from service.store.database import Database, _url_of
+from service.store.database import Database, locate_database
 from service.store.tables import Base
 from tests.store.making import draft
 
@@ -48,7 +48,7 @@ def test_every_table_has_a_namespace(database: Database) -> None:
     """Each of our tables has a namespace column from the start."""
     inspector = inspect(database._engine)
     tables = set(inspector.get_table_names()) - {"alembic_version"}
-    assert tables == {"installation", "names", "models", "tags"}
+    assert tables == {"installation", "names", "models", "tags", "jobs", "workers"}
     for table in tables:
         assert "namespace" in {column["name"] for column in inspector.get_columns(table)}
 
@@ -157,19 +157,19 @@ def test_a_full_database(store: ModelStore) -> None:
 )
 def test_urls(url: str, driver: str) -> None:
     """SQLite and PostgreSQL by any of their names lead to one driver each."""
-    assert _url_of(Settings(database_url=url)).drivername == driver
+    assert locate_database(Settings(database_url=url)).drivername == driver
 
 
 def test_the_default_is_beside_the_models() -> None:
     """Without a URL the database is a file in the models directory, whatever characters that has."""
-    assert _url_of(Settings(models_url="/data/50% off?/")).database == "/data/50% off?/treewright.db"
+    assert locate_database(Settings(models_url="/data/50% off?/")).database == "/data/50% off?/treewright.db"
 
 
 @pytest.mark.parametrize("url", ["mysql://me:secret@host/db", "secret", "sqlite://", "sqlite:///:memory:"])
 def test_urls_that_cannot_be_used(url: str) -> None:
     """Any other database stops the start: the message names the variable and not the password."""
     with pytest.raises(SettingsError, match="TREEWRIGHT_DATABASE_URL") as caught:
-        _url_of(Settings(database_url=url))
+        locate_database(Settings(database_url=url))
     assert "secret" not in str(caught.value)
 
 
@@ -178,6 +178,6 @@ def test_a_directory_with_odd_characters(tmp_path: Path) -> None:
     store = ModelStore.open(Settings(models_url=str(tmp_path / "50% off?")))
     assert store.load_tree(store.add(draft()))["threshold"][2] == 2
     store.close()
-    engine = create_engine(_url_of(Settings(models_url=str(tmp_path / "50% off?"))))
+    engine = create_engine(locate_database(Settings(models_url=str(tmp_path / "50% off?"))))
     assert inspect(engine).has_table("models")
     engine.dispose()

@@ -1,0 +1,39 @@
+"""What each kind of job does: a plain dict in, as its request was stored, and how it ended out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from service import training
+from service.jobs.progress import follow_growth
+from service.jobs.requests import unpack_training
+from service.settings import Settings
+from service.store.models import ModelStore
+from service.store.records import Claim
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a kind of job may use; ``report`` takes how much is done and raises `JobStopped` when that was all."""
+
+    store: ModelStore
+    settings: Settings
+    claim: Claim
+    report: Callable[[float], None]
+
+
+Kind = Callable[[Mapping[str, Any], Work], Mapping[str, Any] | None]
+"""Does the work; returns the result, or None where the job was ended by storing a model."""
+
+
+def train(content: Mapping[str, Any], work: Work) -> None:
+    """Train a model; its record and the end of the job are one commit."""
+    request = unpack_training(content)
+    depth = request.parameters.get("max_depth")
+    progress = follow_growth(work.report, request.table.rows, depth if isinstance(depth, int) else None)
+    training.train(request, work.store, work.settings, progress=progress, claim=work.claim)
+
+
+KINDS: dict[str, Kind] = {"train": train}

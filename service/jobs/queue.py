@@ -1,0 +1,116 @@
+"""The way into background work: what is asked for is flushed to disk and recorded before anybody is told of it.
+
+The queue itself is DBOS Transact's, in the service's PostgreSQL database, or in a file beside the SQLite one. A web
+process only puts jobs into it; `service.jobs.worker` takes them out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import URL
+
+from service.errors import QueueFull
+from service.settings import Settings
+from service.store.database import locate_database
+from service.store.models import ModelStore
+from service.store.naming import new_id
+from service.store.records import JobRecord
+from service.store.space import told_when_full
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient
+
+APPLICATION = "treewright"
+QUEUE = "treewright-jobs"
+WORKFLOW = "run_job"
+VERSION = "1"
+"""Raised when what is in the queue changes its meaning: a worker takes only jobs of its own version."""
+
+log = logging.getLogger(__name__)
+
+
+def locate_queue(settings: Settings) -> URL:
+    """Where DBOS keeps its tables: on SQLite in a file of their own, for its writes would hold up ours."""
+    url = locate_database(settings)
+    if url.get_backend_name() == "sqlite":
+        return url.set(database=f"{url.database}-jobs")
+    return url
+
+
+def open_client(settings: Settings) -> DBOSClient:
+    """A connection to the queue, to be made after a fork; nothing is asked of the database yet."""
+    from dbos import DBOSClient  # noqa: PLC0415 - an optional dependency
+
+    url = locate_queue(settings).render_as_string(hide_password=False)
+    return DBOSClient(system_database_url=url, application_name=APPLICATION, lazy=True, retry_connection_errors=False)
+
+
+class JobQueue:
+    """Puts jobs into the queue; made once in each process."""
+
+    def __init__(self, store: ModelStore, settings: Settings) -> None:
+        self._store, self._settings = store, settings
+
+    @classmethod
+    def open(cls, store: ModelStore, settings: Settings) -> JobQueue | None:
+        """The queue, or None where the extra `jobs` is not installed."""
+        return cls(store, settings) if find_spec("dbos") else None
+
+    @cached_property
+    def _client(self) -> DBOSClient:
+        """Made with the first job: DBOS takes longer to import than all else, and few processes meet a job."""
+        return open_client(self._settings)
+
+    def submit(self, kind: str, content: Mapping[str, Any], subject: Mapping[str, Any]) -> JobRecord:
+        """Queue a job: ``content`` is what it has to do, ``subject`` what listings say of it.
+
+        What is returned survives the end of every process and of the power. Raises `QueueFull` and `StorageFull`; then
+        nothing is queued.
+        """
+        if self._store.jobs.count_open() >= self._settings.max_jobs:
+            raise QueueFull(f"{self._settings.max_jobs} jobs wait or run, the most that this service takes on")
+        job_id, requests = new_id(), self._store.requests
+        with told_when_full(), requests.writing():
+            hashes = requests.write(job_id, {"request": content})
+            try:
+                job = self._store.jobs.add(job_id, kind, subject, hashes["request"])
+            except BaseException:
+                requests.remove(job_id)
+                raise
+        try:
+            enqueue(self._client, job_id)
+        except Exception:
+            # The record is there: a worker puts it into the queue as soon as it sees that it is not.
+            log.warning("the queue does not answer; the job %s waits for a worker to find it", job_id, exc_info=True)
+        return job
+
+    def cancel(self, job_id: str) -> JobRecord:
+        """Ask for the end of a job; see `JobStore.cancel`."""
+        job = self._store.jobs.cancel(job_id)
+        if job.has_ended:
+            self._store.requests.remove(job_id)
+        return job
+
+    def close(self) -> None:
+        """Close the connections."""
+        if "_client" in vars(self):
+            self._client.destroy()
+
+
+def enqueue(client: DBOSClient, job_id: str, workflow_id: str | None = None) -> None:
+    """Put a job into the queue; to do so again changes nothing."""
+    client.enqueue(
+        {
+            "queue_name": QUEUE,
+            "workflow_name": WORKFLOW,
+            "workflow_id": workflow_id or job_id,
+            "app_version": VERSION,
+            "application_name": APPLICATION,
+        },
+        job_id,
+    )
