@@ -37,6 +37,8 @@ def build_tree(
     counts = stats if target.is_classification else np.zeros((0, len(parent)))
     mean = table["centre"] if target.is_classification else _find_means(stats, table["centre"])
     answer = np.where(np.isnan(table["answer"]), mean, table["answer"])
+    if learner.parameters.rate_prior is not None:
+        answer = shrink_rates(stats[0], mean, learner.parameters.rate_prior)
     probability, prediction = _predict(counts, answer, parent, table["rows"], shown, loss)
     tree = Tree(
         features=tuple(coded.feature for coded in learner.features),
@@ -79,6 +81,17 @@ def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
 def _find_means(stats: Floats, centre: Floats) -> Floats:
     mean: Floats = np.divide(stats[1], stats[0], out=np.zeros_like(centre), where=stats[0] > 0)
     return mean + centre
+
+
+def shrink_rates(weight: Floats, rate: Floats, prior: float) -> Floats:
+    """(node,) rates drawn towards that of the root, node 0, which stays as it is.
+
+    They are the means of gamma distributions: a prior about the root's rate, whose coefficient of variation is
+    ``prior``, met with events in proportion to ``weight`` (Therneau and Atkinson, "An Introduction to Recursive
+    Partitioning Using the RPART Routines", section 8.2).
+    """
+    events = prior**-2
+    return np.asarray((weight * rate + events) / (weight + events / rate[0]))
 
 
 def _predict(

@@ -47,6 +47,7 @@ class Parameters:
     priors: Mapping[str, float] | None = None
     loss: Sequence[Sequence[float]] | None = None
     monotonic: Mapping[str, str] | None = None
+    rate_prior: float | None = None
     seed: int | None = None
 
     @property
@@ -130,6 +131,10 @@ def _monotonic(value: object) -> str | None:
     return 'must be an object from feature names to "up" or "down", or null'
 
 
+def _rate_prior(value: object) -> str | None:
+    return None if value is None or (_is_number(value) and value > 0) else "must be a number above 0, or null"
+
+
 RULES: dict[str, Check] = {
     "criterion": _choice(*CRITERIA),
     "selection": _choice("criterion", "c45"),
@@ -160,6 +165,7 @@ RULES: dict[str, Check] = {
     "priors": _class_shares,
     "loss": _loss,
     "monotonic": _monotonic,
+    "rate_prior": _rate_prior,
     "seed": _whole(0, optional=True),
 }
 
@@ -242,6 +248,9 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
     if parameters.monotonic and not CRITERIA[parameters.criterion].predicts_mean:
         message = f'"{parameters.criterion}" predicts no mean or share, which alone rise and fall: leave it out'
         faults.append(Fault("/parameters/monotonic", message))
+    if parameters.rate_prior is not None and (parameters.criterion != "poisson" or parameters.monotonic):
+        message = 'is for rates: it needs the criterion "poisson", and excludes "monotonic"'
+        faults.append(Fault("/parameters/rate_prior", message))
     if CRITERIA[parameters.criterion].binary and parameters.nominal == "multiway":
         faults.append(
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')

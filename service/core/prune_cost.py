@@ -74,16 +74,26 @@ def find_risks(tree: Tree, objective: Objective, costs: Costs, risk: str) -> Ris
     """R(t), which adds up over leaves.
 
     ``risk``: "error" is the cost of the cheapest answer (rpart's risk), "impurity" the criterion's impurity times the
-    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost.
+    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost; of rates that were
+    shrunk, they cost more.
     """
     if not tree.classes:
-        return Risks(tree.weight * tree.impurity, float(tree.weight[0]))
+        return Risks(tree.weight * tree.impurity + _weigh_shrinkage(tree), float(tree.weight[0]))
     if risk == "impurity":
         weight = objective.criterion.family.weigh(objective.alter(tree.counts))
         return Risks(weight * tree.impurity, float(weight[0]))
     root = tree.counts[:, 0] if costs.weight is None else tree.counts[:, 0] * costs.weight
     cost: Floats = np.einsum("cn,ca->an", tree.counts, costs.of_answers(len(tree.classes))).min(0)
     return Risks(cost, float(root.sum()))
+
+
+def _weigh_shrinkage(tree: Tree) -> Floats:
+    """(node,) by how much half the Poisson deviance about the answers is more than that about the means."""
+    if tree.statistic != "deviance":
+        return np.zeros(tree.nodes)
+    ratio = np.divide(tree.mean, tree.prediction, out=np.ones(tree.nodes), where=tree.weight > 0)
+    log = np.log(ratio, out=np.zeros(tree.nodes), where=ratio > 0)
+    return np.asarray(tree.weight * tree.prediction * (ratio * log - ratio + 1.0))
 
 
 def find_path(tree: Tree, risks: Risks, floor: float = 0.0) -> Path:

@@ -97,7 +97,10 @@ class Weighed:
 def lay_out_runs(
     key: Ints, block: Block, known: Slots, missing: Slots, lack: Lack, order: Ints | None = None
 ) -> Layout:
-    """``key: (feature, entry)`` is segment * width + code: slots stand in its order. ``order: (slot,)`` is the place of each known slot in its segment, if that is not by code."""
+    """``key: (feature, entry)`` is segment * width + code: slots stand in its order.
+
+    ``order: (slot,)`` is the place of each known slot in its segment, if that is not by code.
+    """
     segments, flat = len(block.node), key.ravel()
     entry = argsort_keys(flat, int(flat.max(initial=0)) + 1) % max(key.shape[-1], 1)
     segment = np.concatenate([known.segment, missing.segment])

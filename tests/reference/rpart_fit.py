@@ -103,10 +103,11 @@ class Reader:
             number, place = waiting.pop()
             node = self.tree[place]
             primary = [] if node["leaf"] else self.rank_primary(node)
+            if primary:
+                self.first_left[number] = self.goes_left(primary[0])
             nodes[number] = self.make_node(number, node, primary)
             if primary:
                 lower, upper = node["children"]
-                self.first_left[number] = self.goes_left(primary[0])
                 left, right = (lower, upper) if self.first_left[number] else (upper, lower)
                 waiting += [(2 * number + 1, right), (2 * number, left)]
         path = self.read_path()
@@ -133,15 +134,16 @@ class Reader:
     def make_node(self, number: int, node: Mapping[str, Any], primary: Sequence[Mapping[str, Any]]) -> Node:
         """A node with its statistics in rpart's words."""
         splits = [self.make_split(node, one) for one in primary]
+        stands = [self.make_surrogate(number, one) for one in node.get("surrogates", ())]
         if not self.classes:
             dev = node["variance"] * node["weight"]
-            return Node(number, node["n"], dev, node["mean"], primary=splits)
+            return Node(number, node["n"], dev, node["mean"], primary=splits, surrogates=stands)
         shown = [count * factor for count, factor in zip(node["counts"], self.shown, strict=True)]
         answer = self.classes.index(str(node["prediction"]))
         dev = sum(weight * row[answer] for weight, row in zip(shown, self.loss, strict=True))
         return Node(
             number, node["n"], dev, self.classes[answer], node["counts"], [one / sum(shown) for one in shown],
-            sum(shown) / self.tree[0]["weight"], splits,
+            sum(shown) / self.tree[0]["weight"], splits, stands,
         )  # fmt: skip
 
     def rank_primary(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -173,12 +175,24 @@ class Reader:
         split, feature = candidate["split"], candidate["feature"]
         if split["type"] == "threshold":
             return Split(feature, count, -1 if first_left else 1, improve, split["threshold"])
-        left, right = split["categories"] if first_left else reversed(split["categories"])
-        sides = "".join(
-            "L" if name in map(str, left) else "R" if name in map(str, right) else "-"
-            for name in self.features[feature]
-        )
+        sides = self.spell_sides(feature, split["categories"], first_left)
         return Split(feature, count, len(sides), improve, sides=sides)
+
+    def make_surrogate(self, number: int, surrogate: Mapping[str, Any]) -> Split:
+        """A surrogate of the node; its sides are those of the node's own split."""
+        feature, split, first_left = surrogate["feature"], surrogate["split"], self.first_left[number]
+        count, agree, adj = surrogate["n"], surrogate["agree"], surrogate["adj"]
+        if split["type"] == "threshold":
+            left = (split["below_to"] == "left") == first_left
+            return Split(feature, count, -1 if left else 1, agree, split["threshold"], adj=adj)
+        sides = self.spell_sides(feature, split["categories"], first_left)
+        return Split(feature, count, len(sides), agree, sides=sides, adj=adj)
+
+    def spell_sides(self, feature: str, groups: Sequence[Sequence[Any]], first_left: bool) -> str:
+        """L, R or - for each category of a feature, of which two ``groups`` are told apart."""
+        left, right = groups if first_left else reversed(groups)
+        names = [set(map(str, left)), set(map(str, right))]
+        return "".join("L" if one in names[0] else "R" if one in names[1] else "-" for one in self.features[feature])
 
     def weigh(self, stats: Mapping[str, Any]) -> float:
         """The weight of a node or branch under altered class weights."""

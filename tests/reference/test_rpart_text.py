@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.reference.rpart_files import Output, read_output
 from tests.reference.rpart_fit import Fit, read_fit
 from tests.reference.rpart_printing import print_cp, print_nodes, print_tree
 
-RPART = {"min_samples_split": 20, "min_samples_leaf": 7, "cp": 0.01}
+RPART = {"missing": "surrogate", "min_samples_split": 20, "min_samples_leaf": 7, "cp": 0.01}
 FREE = {"min_samples_split": 2, "min_samples_leaf": 1, "cp": 0}
 PRIORS = {"absent": 0.65, "present": 0.35}
 
@@ -32,6 +32,8 @@ class Case:
     compete: int = 4
     digits: int = 7
     tree_digits: int = 7
+    features: Sequence[str] | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.file}-{self.variant or self.place}"
@@ -39,7 +41,9 @@ class Case:
     def train(self, service: Service) -> Fit:
         """The model of this case, read through the API."""
         body = {"data": {"columns": read_columns(f"{self.data}.csv")}, "target": self.target}
-        return read_fit(service, service.record(body | {"parameters": RPART | self.parameters}), self.compete)
+        kinds = {name: {"kind": "nominal", "categories": levels} for name, levels in self.categories.items()}
+        more = {"features": self.features, "schema": kinds, "parameters": RPART | self.parameters}
+        return read_fit(service, service.record(body | more), self.compete)
 
     def expected(self) -> Output:
         """What R printed."""
@@ -61,6 +65,14 @@ CASES = [
     Case("iris", "rpart_iris", "Species", "gini", compete=10),
     Case("iris", "rpart_iris", "Species", "information", parameters={"criterion": "entropy"}, compete=10),
     Case("iris", "rpart_iris", "Species", "full", parameters=FREE, compete=10),
+    Case(
+        "stagec", "rpart_stagec", "progstat", "class", features=["age", "eet", "g2", "grade", "gleason", "ploidy"],
+        categories={"ploidy": ["diploid", "tetraploid", "aneuploid"]},
+    ),
+    Case(
+        "cartestframe", "rpart_cartestframe", "Mileage", "anova", compete=10,
+        features=["Weight", "Type", "Price", "Country", "Reliability", "HP", "Disp."],
+    ),
     Case("larose8", "larose8", "risk", parameters=FREE, compete=9),
     Case("playtennis", "playtennis", "Play", parameters=FREE, compete=9),
 ]  # fmt: skip
@@ -80,26 +92,21 @@ def test_cp(service: Service, case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_summary(service: Service, case: Case) -> None:
-    """The text of `summary(fit)` is ours from the first node on: classes, counts, shares, and the primary splits."""
-    expected = drop_surrogates(case.expected().summary)
-    assert len(expected) >= 20
-    ours = print_nodes(case.train(service), case.digits)
-    assert list(map(str.split, ours)) == list(map(str.split, expected))  # surrogates widen the columns
-
-
-def drop_surrogates(summary: Sequence[str]) -> list[str]:
-    """The nodes of a summary without their surrogates."""
-    nodes = summary[next(at for at, line in enumerate(summary) if line.startswith("Node number")) :]
-    return [line for line in nodes if ", adj=" not in line and line != "  Surrogate splits:"]
+    """The nodes of `summary(fit)` are ours: what is known of them, their primary splits and their surrogates."""
+    expected = case.expected().summary
+    nodes = expected[next(at for at, line in enumerate(expected) if line.startswith("Node number")) :]
+    assert len(nodes) >= 20
+    assert print_nodes(case.train(service), case.digits) == nodes
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_splits(service: Service, case: Case) -> None:
-    """The primary rows of `fit$splits` are ours, in order, the improvement to twelve digits."""
-    expected = [row for row in case.expected().splits if row.count]
-    ours = [split for node in case.train(service).nodes.values() for split in node.primary]
+    """The rows of `fit$splits` are ours, in order: improvement, agreement and adjusted agreement to twelve digits."""
+    expected = case.expected().splits
+    nodes = case.train(service).nodes.values()
+    ours = [split for node in nodes for split in [*node.primary, *node.surrogates]]
     assert len(ours) == len(expected) >= 3
     for split, row in zip(ours, expected, strict=True):
         assert (split.feature, split.count, split.ncat, split.sides) == (row.feature, row.count, row.ncat, row.sides)
-        assert split.improve == pytest.approx(row.improve, rel=1e-12, abs=1e-12)
+        assert (split.improve, split.adj) == pytest.approx((row.improve, row.adj), rel=1e-12, abs=1e-12)
         assert row.sides or math.isclose(split.index, row.index, rel_tol=1e-14)
