@@ -40,7 +40,8 @@ def make_target(cells: list[Any]) -> Target:
 @pytest.mark.parametrize(
     ("name", "more"),
     [("iris", {}), ("kyphosis", {"parameters": {"criterion": "entropy", "min_samples_leaf": 5}}), ("width", {}),
-     ("iris", {"algorithm": "id3", "parameters": {"numeric": "ordinal"}})],
+     ("iris", {"algorithm": "id3", "parameters": {"numeric": "ordinal"}}),
+     ("kyphosis", {"parameters": {"pruning": "cost_complexity", "pruning_folds": 4, "seed": 2}})],
 )  # fmt: skip
 def test_beside_trainings(client: FlaskClient, name: str, more: dict[str, Any]) -> None:
     """Each fold's measures are those of a model that is trained on the other rows and evaluated on the fold's."""
