@@ -43,7 +43,7 @@ def _make_plan(posted: Mapping[str, Any], seed: int | None, places: Mapping[str,
         for name, least in _LEAST.items()
         if not isinstance(asked.get(name), int) or isinstance(asked[name], bool) or asked[name] < least
     ]
-    if not faults and asked["folds"] * asked["repeats"] > MOST_TRIALS:
+    if not faults and Plan(**asked).trials > MOST_TRIALS:
         faults = [Fault(places["folds"], f"folds times repeats may be {MOST_TRIALS} at most: each is a training")]
     if faults:
         raise InvalidRequest("The cross-validation cannot be done.", faults)

@@ -61,10 +61,12 @@ def train(
     settings: Settings,
     clock: Callable[[], float] = perf_counter,
     progress: Progress | None = None,
+    report: Callable[[float], None] | None = None,
     claim: Claim | None = None,
 ) -> ModelRecord:
     """Learn a tree and store it with what the audit needs; with a ``claim`` that is the end of a job.
 
+    ``progress`` is told of growth, then ``report`` how much of a cross-validation is done; both end all by raising.
     Raises the core's errors for data, parameters and tasks that do not do, and the store's.
     """
     began = clock()
@@ -75,7 +77,7 @@ def train(
     retention = request.retain or settings.retain
     body = _describe(request, ready.parameters, learnt, target, ready.target_column, warnings)
     if ready.plan is not None:
-        trials = cross_validate(columns, target, capped, request.positive_class, ready.plan)
+        trials = cross_validate(columns, target, capped, request.positive_class, ready.plan, report)
         body["metrics"]["cross_validation"] = show_trials(ready.plan, trials)
     sha256 = hash_data([*columns, ready.target_column])
     body["training"] |= {"data_sha256": sha256, "seconds": round(clock() - began, 4)}

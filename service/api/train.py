@@ -17,6 +17,7 @@ from service.api.state import queue, settings, store
 from service.core.errors import Fault, pointer
 from service.core.parameters import PRESETS
 from service.core.schema import Table
+from service.cross_validation import read_plan
 from service.errors import InvalidRequest
 from service.jobs.requests import pack_training
 from service.readers.declarations import CATEGORIES, read_declarations
@@ -115,8 +116,9 @@ def train_model(envelope: dict[str, Any]) -> Response:
 
 
 def _is_large(training_request: training.TrainingRequest) -> bool:
-    table = training_request.table
-    return table.rows * len(table.columns) > settings().job_cells
+    table, plan = training_request.table, read_plan(training_request.cross_validation, None)
+    trees = 1 if plan is None else 1 + plan.trials
+    return table.rows * len(table.columns) * trees > settings().job_cells
 
 
 def _describe(training_request: training.TrainingRequest) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Plan:
     seed: int = 0
     repeats: int = 1
 
+    @property
+    def trials(self) -> int:
+        """How many trees are learnt."""
+        return self.folds * self.repeats
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -44,24 +50,37 @@ class Trial:
 
 
 def cross_validate(
-    columns: Sequence[Column], target: Target, parameters: Parameters, positive: Label | None, plan: Plan
-) -> list[Trial]:
+    columns: Sequence[Column], target: Target, parameters: Parameters, positive: Label | None, plan: Plan,
+    report: Callable[[float], None] | None = None,
+) -> list[Trial]:  # fmt: skip
     """A trial for each fold of each repeat, in this order: all that `learn` does, on the other folds only.
 
     The first repeat has the folds that `assign_folds` gives for the seed. Trials share the cores where they are large;
     the numbers are the same however they are shared. There are at least as many rows as
-    folds. Raises what `learn` raises.
+    folds. ``report`` is told again and again how much is done, 0 to 1, and ends all by raising. Raises what `learn`
+    raises.
     """
+    done: list[Trial] = []
+    alone = Lock()  # trials run side by side
+
+    def tell(*_: int) -> None:
+        if report is not None:
+            with alone:
+                report(len(done) / plan.trials)
+
     deals = [assign_folds(target, plan.folds, _seed(plan, repeat)) for repeat in range(plan.repeats)]
 
     def run(task: tuple[int, int]) -> Trial:
         repeat, fold = task
         held = deals[repeat] == fold
-        learnt = learn(*take_rows(columns, target, ~held), parameters, positive)
+        learnt = learn(*take_rows(columns, target, ~held), parameters, positive, tell)
         tested, truth = take_rows(columns, target, held)
         answers = _answer(learnt.tree, tested, truth.rows)
         metrics = measure(answers, truth, find_positive(target.classes, positive), parameters.criterion)
-        return Trial(repeat, fold, truth.rows, int(learnt.tree.is_leaf.sum()), metrics)
+        trial = Trial(repeat, fold, truth.rows, int(learnt.tree.is_leaf.sum()), metrics)
+        done.append(trial)
+        tell()
+        return trial
 
     tasks = [(repeat, fold) for repeat in range(plan.repeats) for fold in range(plan.folds)]
     return run_parallel(run, tasks, worth=target.rows * len(columns) > WORTH_CELLS)

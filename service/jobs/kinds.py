@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from service import training
+from service.cross_validation import read_plan
 from service.jobs.progress import follow_growth
 from service.jobs.requests import unpack_training
 from service.settings import Settings
@@ -32,8 +33,20 @@ def train(content: Mapping[str, Any], work: Work) -> None:
     """Train a model; its record and the end of the job are one commit."""
     request = unpack_training(content)
     depth = request.parameters.get("max_depth")
-    progress = follow_growth(work.report, request.table.rows, depth if isinstance(depth, int) else None)
-    training.train(request, work.store, work.settings, progress=progress, claim=work.claim)
+    plan = read_plan(request.cross_validation, None)
+    # each trial of a cross-validation is about as long as the growth of the model itself
+    growth = 1.0 if plan is None else 1.0 / (1 + plan.trials)
+    progress = follow_growth(
+        lambda done: work.report(growth * done), request.table.rows, depth if isinstance(depth, int) else None
+    )
+    training.train(
+        request,
+        work.store,
+        work.settings,
+        progress=progress,
+        report=lambda done: work.report(growth + (1 - growth) * done),
+        claim=work.claim,
+    )
 
 
 KINDS: dict[str, Kind] = {"train": train}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from service.core.errors import Fault, InvalidData
-from service.errors import StorageFull
+from service.errors import JobStopped, StorageFull
 from service.jobs import kinds
 from service.jobs.kinds import Work
 from service.jobs.requests import pack_training
@@ -112,6 +113,34 @@ def test_a_worker_that_stops(store: ModelStore, settings: Settings, run: Callabl
     assert len(requests(settings)) == 1
     with pytest.raises(WorkerStopping):
         Runner(store, settings, "w", lambda: True).run(job.id)
+
+
+def test_a_cross_validation(store: ModelStore, settings: Settings) -> None:
+    """Its trials are part of the progress, which rises over the whole job; a cancellation is heard between levels."""
+    said: list[float] = []
+    cancelled_at: list[float] = []
+
+    def watch(content: Mapping[str, Any], work: Work) -> None:
+        def report(progress: float) -> None:
+            said.append(progress)
+            if cancelled_at and progress >= cancelled_at[0]:
+                raise JobStopped("cancelled")
+
+        kinds.train(content, replace(work, report=report))
+
+    request = pack_training(make_request(cross_validation={"folds": 3, "repeats": 3}))
+    job = add_job(store, "train", request)
+    Runner(store, settings, "w", kinds={"train": watch}).run(job.id)
+    assert store.jobs.find(job.id).state == "succeeded"
+    assert said == sorted(said)
+    assert said[0] <= 0.1
+    assert said[-1] == 1.0
+    assert {round(progress, 9) for progress in said} >= {round(step / 10, 9) for step in range(1, 11)}
+    cancelled_at.append(0.5)
+    job = add_job(store, "train", request)
+    Runner(store, settings, "w", kinds={"train": watch}).run(job.id)
+    assert said[-1] == 0.5
+    assert store.jobs.find(job.id).model_id is None
 
 
 def test_run_again_after_its_end(store: ModelStore, settings: Settings) -> None:
