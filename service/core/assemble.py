@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Form
-from service.core.criteria import TOLERANCE, Floats
+from service.core.criteria import Floats
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
 from service.core.grow import Growth
 from service.core.schema import Target
 from service.core.search import join_splits, levels_of
 from service.core.statistics import Ints
-from service.core.tree import Tree
+from service.core.tree import Tree, choose_answers
 from service.core.weigh import Learner
 
 
@@ -102,12 +102,8 @@ def _predict(
     if not len(counts):
         return np.zeros((len(rows), 0)), mean[source]
     weight = counts if shown is None else counts * shown[:, None]
-    probability = (weight[:, source] / weight[:, source].sum(0)).T
-    gain = probability if loss is None else -(probability @ np.asarray(loss, float))
-    scale = 1.0 if loss is None else float(np.max(loss))
-    # shares that differ by rounding only are tied, and the first class wins
-    tied = gain >= gain.max(1, keepdims=True) - TOLERANCE * scale
-    return np.ascontiguousarray(probability), tied.argmax(1).astype(np.float64)
+    probability = np.ascontiguousarray((weight[:, source] / weight[:, source].sum(0)).T)
+    return probability, choose_answers(probability, loss)
 
 
 def _write_splits(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> dict[str, NDArray[Any]]:

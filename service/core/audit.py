@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.c45 import find_many_valued, find_useful
-from service.core.candidates import Candidates, Form
+from service.core.candidates import Candidates
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.judge import Reason, judge, narrow_bounds, read_values
+from service.core.judge import Reason, judge
 from service.core.learn import prepare_target
+from service.core.monotonic import find_bounds
 from service.core.objective import Objective
 from service.core.rescore import Rescorer
 from service.core.runs import Weighed
@@ -232,19 +233,6 @@ def _find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:
         used[below, feature] |= spent[feature]
         at[below] = tree.parent[at[below]]
     return used
-
-
-def find_bounds(learner: Learner, tree: Tree) -> Floats:
-    """(2, node) the predictions that monotonic ancestors allow, level by level."""
-    directions = np.zeros(len(tree.features), np.int64) if learner.directions is None else learner.directions
-    bounds = np.full((2, tree.nodes), [[-np.inf], [np.inf]])
-    value = read_values(learner.objective, tree.counts, np.zeros(tree.nodes)) if len(tree.counts) else tree.mean
-    for depth in range(1, int(tree.depth.max()) + 1):
-        level = np.flatnonzero(tree.depth == depth)
-        parent = tree.parent[level]
-        direction = directions[tree.feature[parent]] * (tree.form[parent] == Form.THRESHOLD)
-        bounds[:, level] = narrow_bounds(bounds[:, parent], value[level], direction, level - tree.first_child[parent])
-    return bounds
 
 
 def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> list[Floats]:

@@ -18,7 +18,7 @@ from service.core.bins import bin_features
 from service.core.candidates import Form, Lack
 from service.core.coarse import can_bound
 from service.core.criteria import Floats
-from service.core.judge import narrow_bounds, read_values
+from service.core.monotonic import narrow_bounds, read_values
 from service.core.parameters import Parameters
 from service.core.route import route_entries
 from service.core.scan import arrange

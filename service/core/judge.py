@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.core.c45 import ROUNDING, find_short_cuts, is_cut, price_cuts
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import Floats
-from service.core.objective import Objective
+from service.core.monotonic import breaks_order
 from service.core.parameters import Parameters
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
@@ -78,7 +78,7 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, toler
             reason[gain < parameters.min_gain] = Reason.MIN_GAIN
         reason[gain <= tolerance[node]] = Reason.NO_IMPROVEMENT
     if learner.directions is not None:
-        reason[_breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
+        reason[breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
     reason[np.isnan(within)] = Reason.UNDEFINED
     if limited is not None:
         reason = np.where(limited > 0, limited, reason)
@@ -126,43 +126,3 @@ def _starves(rows: Ints, small: NDArray[np.bool_], parameters: Parameters) -> ND
     if parameters.leaf_limit == "two":
         return np.asarray((occupied & ~small).sum(0) < 2)
     return np.asarray((occupied & small).any(0))
-
-
-def _breaks_order(learner: Learner, batch: Batch, block: Block, table: Candidates) -> NDArray[np.bool_]:
-    """(candidate,) True where predictions would go against a monotonic feature, here or further up."""
-    if learner.directions is None or batch.bounds is None:
-        return np.zeros(len(table.segment), bool)
-    node = block.node[table.segment]
-    low, high = batch.bounds[:, node]
-    value = read_values(learner.objective, table.branches, batch.tally.centre[node])
-    occupied = table.rows > 0
-    breaks = (occupied & ((value < low) | (value > high))).any(0)
-    if table.form == Form.THRESHOLD:
-        breaks |= (value[0] - value[1]) * learner.directions[block.feature[table.segment]] > 0
-    return np.asarray(breaks)
-
-
-def read_values(objective: Objective, stats: Floats, centre: Floats) -> Floats:
-    """What monotonic rules compare, for ``stats: (channel, ..., node)``: the mean, or the share of the second class.
-
-    ``centre: (node,)`` is what the sums of a regression are about; 0 for classes.
-    """
-    altered = objective.alter(stats)
-    weight = objective.criterion.family.weigh(altered)
-    share: Floats = np.divide(altered[1], weight, out=np.zeros_like(weight), where=weight > 0)
-    return share + centre
-
-
-def narrow_bounds(bounds: Floats, value: Floats, direction: Ints, branch: Ints) -> Floats:
-    """(2, child) bounds of children, side by side, from the parents': the middle of two parts their predictions.
-
-    ``value``, ``direction`` (of the parent's threshold, 0 for other splits), ``branch``: (child,).
-    """
-    bounds = bounds.copy()
-    sibling = np.arange(len(value)) + np.where(branch == 0, 1, -1)
-    middle = (value + value[np.clip(sibling, 0, len(value) - 1)]) / 2
-    ruled = (direction != 0) & (branch < 2)
-    upper = ruled & ((direction > 0) == (branch == 0))
-    bounds[1, upper] = middle[upper]
-    bounds[0, ruled & ~upper] = middle[ruled & ~upper]
-    return bounds

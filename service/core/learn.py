@@ -12,6 +12,7 @@ from service.core.criteria import CRITERIA, Floats
 from service.core.encoding import CodedFeature, encode
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.grow import Progress, grow
+from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
 from service.core.prune import Pruning, grow_and_prune
@@ -58,7 +59,10 @@ def learn(
     def grow_tree(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Ints]:
         its_learner = replace(learner, features=some)
         growth = grow(its_learner, of_some, progress if some is features else None)
-        return build_tree(its_learner, of_some, growth, shown, parameters.loss)
+        tree, leaf = build_tree(its_learner, of_some, growth, shown, parameters.loss)
+        if its_learner.directions is not None:
+            tree = bind_answers(its_learner, tree, shown, parameters.loss)
+        return tree, leaf
 
     tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
     return Learnt(tree, learner, leaf, pruning)

@@ -7,7 +7,7 @@ Nodes stand in breadth-first order, node 0 is the root, the children of a node s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import Form
-from service.core.criteria import Floats
+from service.core.criteria import TOLERANCE, Floats
 from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 
@@ -102,6 +102,15 @@ class Tree:
         # what older files lack has its default
         statistic = plain.get("statistic", "moments")
         return cls(**known, features=features, classes=tuple(plain["classes"]), statistic=statistic)
+
+
+def choose_answers(probability: Floats, loss: Sequence[Sequence[float]] | None) -> Floats:
+    """(node,) the code of the likeliest class, or of the one of least expected loss; ``probability: (node, class)``."""
+    gain = probability if loss is None else -(probability @ np.asarray(loss, float))
+    scale = 1.0 if loss is None else float(np.max(loss))
+    # shares that differ by rounding only are tied, and the first class wins
+    tied = gain >= gain.max(1, keepdims=True) - TOLERANCE * scale
+    return np.asarray(tied.argmax(1), np.float64)
 
 
 def find_heaviest_branches(tree: Tree) -> Ints:

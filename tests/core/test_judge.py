@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from service.core.audit import list_candidates
-from service.core.descend import descend
 from service.core.judge import Reason
-from tests.core.making import audit, classes, grow, labels, list_root, numbers, values
+from tests.core.making import audit, classes, grow, labels, list_root, numbers
 
 
 @pytest.mark.parametrize(
@@ -71,34 +68,3 @@ def test_two_branches_meet_the_limit() -> None:
         parameters = {"nominal": "multiway", "min_samples_leaf": 2, "leaf_limit": limit, "max_depth": 1}
         listing = list_root(grow([labels("x", cells)], target, parameters), target)
         assert [bool(reason == Reason.ADMISSIBLE) for reason in listing.reason] == [admissible]
-
-
-ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(-20, 20)), min_size=2, max_size=40)
-
-
-@settings(max_examples=60, deadline=None)
-@given(ROWS, st.sampled_from(["up", "down"]))
-def test_predictions_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], direction: str) -> None:
-    """All else equal, a regression tree's prediction never falls (or rises) as the feature rises."""
-    columns = [numbers("x", [x for x, _, _ in rows]), numbers("z", [z for _, z, _ in rows])]
-    tree = grow(columns, values([y for *_, y in rows]), {"monotonic": {"x": direction}}).tree
-    for z in range(-1, 5):
-        asked = [numbers("x", list(range(-1, 11))), numbers("z", [z] * 12)]
-        answers = tree.prediction[descend(tree, asked, 12).node]
-        steps = np.diff(answers) * (1 if direction == "up" else -1)
-        assert (steps >= -1e-9).all()
-
-
-@settings(max_examples=60, deadline=None)
-@given(ROWS)
-def test_shares_follow_a_monotonic_feature(rows: list[tuple[int, int, int]]) -> None:
-    """All else equal, the share of the second class never falls as the feature rises."""
-    marks = ["b" if y > 0 else "a" for *_, y in rows]
-    if len(set(marks)) < 2:
-        return
-    columns = [numbers("x", [x for x, _, _ in rows]), numbers("z", [z for _, z, _ in rows])]
-    tree = grow(columns, classes(marks), {"monotonic": {"x": "up"}}).tree
-    for z in range(-1, 5):
-        asked = [numbers("x", list(range(-1, 11))), numbers("z", [z] * 12)]
-        shares = tree.probability[descend(tree, asked, 12).node, 1]
-        assert (np.diff(shares) >= -1e-12).all()

@@ -1,0 +1,78 @@
+"""Monotonic features: predictions follow them, whatever other features are split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.core.descend import descend
+from service.core.monotonic import find_bounds
+from tests.core.making import classes, grow, labels, numbers, values
+
+ALTERED: list[dict[str, Any]] = [
+    {},
+    {"class_weight": {"a": 1, "b": 3}},
+    {"priors": {"a": 0.8, "b": 0.2}},
+    {"loss": [[0, 5], [1, 0]]},
+    {"loss": [[0, 1], [4, 0]], "class_weight": "balanced"},
+]
+ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(-20, 20)), min_size=2, max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(["up", "down"]))
+def test_predictions_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], direction: str) -> None:
+    """All else equal, a regression tree's prediction never falls (or rises) as the feature rises."""
+    columns = [numbers("x", [x for x, _, _ in rows]), numbers("z", [z for _, z, _ in rows])]
+    tree = grow(columns, values([y for *_, y in rows]), {"monotonic": {"x": direction}}).tree
+    for z in range(-1, 5):
+        asked = [numbers("x", list(range(-1, 11))), numbers("z", [z] * 12)]
+        answers = tree.prediction[descend(tree, asked, 12).node]
+        steps = np.diff(answers) * (1 if direction == "up" else -1)
+        assert (steps >= -1e-9).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(ALTERED))
+def test_shares_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], altered: dict[str, Any]) -> None:
+    """All else equal, the share of the second class never falls as the feature rises, nor does the answer."""
+    marks = ["b" if y > 0 else "a" for *_, y in rows]
+    if len(set(marks)) < 2:
+        return
+    columns = [numbers("x", [x for x, _, _ in rows]), numbers("z", [z for _, z, _ in rows])]
+    tree = grow(columns, classes(marks), {"monotonic": {"x": "up"}, **altered}).tree
+    for z in range(-1, 5):
+        asked = [numbers("x", list(range(-1, 11))), numbers("z", [z] * 12)]
+        node = descend(tree, asked, 12).node
+        assert (np.diff(tree.probability[node, 1]) >= -1e-12).all()
+        assert (np.diff(tree.prediction[node]) >= 0).all()
+        assert tree.probability.sum(1) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_answers_are_set_to_the_bound() -> None:
+    """Between branches of 3 and 6 the bound is 4.5: a group of 8 below the first answers 4.5, and stays 8 in its rows."""
+    cells, groups = [1] * 20 + [2] * 10, ["p", *"q" * 19, *"q" * 10]
+    target = values([8, *[52 / 19] * 19, *[6] * 10])
+    tree = grow([numbers("x", cells), labels("z", groups)], target, {"monotonic": {"x": "up"}}).tree
+    assert tree.features[tree.feature[0]].name == "x"
+    assert tree.prediction == pytest.approx([4, 3, 6, 4.5, 52 / 19])
+    assert tree.mean == pytest.approx([4, 3, 6, 8, 52 / 19])
+
+
+def test_bounds_come_from_cuts_of_monotonic_features_alone() -> None:
+    """A cut of another feature hands its node's bounds on; one of the feature itself adds the middle."""
+    target = values([0, 0, 4, 4, 8, 8])
+    columns = [numbers("x", [1, 1, 2, 2, 3, 3])]
+    learnt = grow(columns, target, {"monotonic": {"x": "up"}})
+    assert find_bounds(learnt.learner, learnt.tree)[:, 1:].T.tolist() == [
+        [-np.inf, 3],
+        [3, np.inf],
+        [3, 6],
+        [6, np.inf],
+    ]
+    free = grow(columns, target)
+    assert find_bounds(free.learner, free.tree).T.tolist() == [[-np.inf, np.inf]] * free.tree.nodes
