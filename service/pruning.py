@@ -56,15 +56,17 @@ def pack_path(parameters: Parameters, pruning: Pruning) -> dict[str, Any]:
 
 def describe_pruning(parameters: Parameters, pruning: Pruning) -> dict[str, Any] | None:
     """What a new model's record says of its pruning; None where nothing was to be pruned."""
-    if pruning.path is None or pruning.step is None:
+    method = parameters.pruning or ("cp" if parameters.cp is not None else "collapse" if parameters.collapse else None)
+    if method is None:
         return None
-    return {
-        "method": parameters.pruning or "cp",
-        "chosen_by": _name_choice(parameters),
-        **_show_level(pruning.path, pruning.step),
-        "grown": {"nodes": pruning.nodes, "leaves": pruning.leaves},
-        "parent": None,
-    }
+    shown: dict[str, Any] = {"method": method}
+    if pruning.path is not None and pruning.step is not None:
+        shown |= {"chosen_by": _name_choice(parameters), **_show_level(pruning.path, pruning.step)}
+    if method == "error_based":
+        shown["raised"] = pruning.raised
+    if method == "reduced_error":
+        shown["held_out"] = pruning.held_out
+    return shown | {"grown": {"nodes": pruning.nodes, "leaves": pruning.leaves}, "parent": None}
 
 
 def _name_choice(parameters: Parameters) -> str:

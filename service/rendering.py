@@ -41,8 +41,9 @@ def show_threshold(feature: Feature, threshold: float, whole: int) -> float | in
 
 
 def show_leaf_reason(tree: Tree, node: int) -> str | None:
-    """Why a node is a leaf; None for an inner node."""
-    return LeafReason(int(tree.reason[node])).name.lower() if tree.is_leaf[node] else None
+    """Why a node is a leaf, or that its split is one that was raised; None for other inner nodes."""
+    reason = LeafReason(int(tree.reason[node]))
+    return reason.name.lower() if tree.is_leaf[node] or reason == LeafReason.RAISED else None
 
 
 def show_answer(tree: Tree, node: int) -> Label:

@@ -75,7 +75,7 @@ def train(
     learnt = learn(columns, target, capped, request.positive_class, progress)
     warnings = ready.warnings + _find_warnings(learnt, target, ready.parameters, settings)
     retention = request.retain or settings.retain
-    body = _describe(request, ready.parameters, learnt, target, ready.target_column, warnings)
+    body = _describe(request, ready.parameters, learnt, ready.target_column, warnings)
     if ready.plan is not None:
         trials = cross_validate(columns, target, capped, request.positive_class, ready.plan, report)
         body["metrics"]["cross_validation"] = show_trials(ready.plan, trials)
@@ -89,7 +89,7 @@ def train(
             retention=retention,
             body=body,
             tree=learnt.tree.as_arrays() | pack_path(ready.parameters, learnt.pruning),
-            data=_retain(retention, learnt, target, settings),
+            data=_retain(retention, learnt, settings),
         ),
         claim,
     )
@@ -135,12 +135,12 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     return Prepared(columns, target, target_column, parameters, capped, plan, warnings)
 
 
-def _retain(retention: Retention, learnt: Learnt, target: Target, settings: Settings) -> dict[str, Any] | None:
+def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[str, Any] | None:
     if retention == "none":
         return None
     if retention == "data":
-        return pack_data(learnt, target)
-    return pack_summary(summarize_splits(learnt, target, settings.summary_splits))
+        return pack_data(learnt, learnt.target)
+    return pack_summary(summarize_splits(learnt, learnt.target, settings.summary_splits))
 
 
 def _select_columns(request: TrainingRequest) -> tuple[list[Column], Column, Column | None]:
@@ -302,11 +302,11 @@ def _find_warnings(learnt: Learnt, target: Target, parameters: Parameters, setti
 
 
 def _describe(
-    request: TrainingRequest, parameters: Parameters, learnt: Learnt, target: Target, column: Column,
+    request: TrainingRequest, parameters: Parameters, learnt: Learnt, column: Column,
     warnings: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """The JSON-able part of the record."""
-    tree = learnt.tree
+    tree, target = learnt.tree, learnt.target
     shown: dict[str, Any] = {"name": target.name, "kind": column.kind if target.is_classification else "numeric"}
     if target.is_classification:
         shown["classes"] = list(target.classes)

@@ -87,7 +87,7 @@ class AuditedNodeSchema(Schema):
     median = fields.Float(metadata={"description": "Regression by absolute error only"})
     impurity = fields.Float(required=True)
     leaf = fields.Boolean(required=True)
-    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})
+    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf, or `raised`"})
     margin = Anything(
         {
             "type": ["object", "null"],

@@ -37,7 +37,7 @@ class NodeSchema(Schema):
     )
     prediction = Anything({**SCALAR, "description": "What a row that ends here is predicted"}, required=True)
     leaf = fields.Boolean(required=True)
-    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf"})
+    reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf, or `raised`"})
 
 
 class TreeSchema(Schema):

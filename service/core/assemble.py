@@ -39,7 +39,7 @@ def build_tree(
     answer = np.where(np.isnan(table["answer"]), mean, table["answer"])
     if learner.parameters.rate_prior is not None:
         answer = shrink_rates(stats[0], mean, learner.parameters.rate_prior)
-    probability, prediction = _predict(counts, answer, parent, table["rows"], shown, loss)
+    probability, prediction = predict(counts, answer, parent, table["rows"], shown, loss)
     tree = Tree(
         features=tuple(coded.feature for coded in learner.features),
         classes=target.classes,
@@ -94,7 +94,7 @@ def shrink_rates(weight: Floats, rate: Floats, prior: float) -> Floats:
     return np.asarray((weight * rate + events) / (weight + events / rate[0]))
 
 
-def _predict(
+def predict(
     counts: Floats, mean: Floats, parent: Ints, rows: Ints, shown: Floats | None, loss: Sequence[Sequence[float]] | None
 ) -> tuple[Floats, Floats]:
     """(node, class) probabilities and (node,) answers; a node without rows answers as its parent does."""

@@ -16,11 +16,12 @@ from service.core.judge import Reason, judge
 from service.core.learn import prepare_target
 from service.core.monotonic import find_bounds
 from service.core.objective import Objective
+from service.core.prune_match import match_split
 from service.core.rescore import Rescorer
 from service.core.runs import Weighed
 from service.core.schema import Target
 from service.core.statistics import Entries, Ints
-from service.core.tree import Tree
+from service.core.tree import LeafReason, Tree
 from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_features
 
 LISTED_CELLS = 60_000
@@ -205,7 +206,23 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
         Rescorer(audited.target, batch.entries, tables, origins, objective.unknown_branch),
     )  # fmt: skip
     rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order], gain[order]))
-    return replace(unranked, rank=rank, chosen=(rank == 1) & ~audited.tree.is_leaf[nodes][node])
+    return replace(unranked, rank=rank, chosen=_find_chosen(audited, unranked, rank))
+
+
+def _find_chosen(audited: Audited, listing: Listing, rank: Ints) -> NDArray[np.bool_]:
+    """(candidate,) True for the splits that the tree has: the best of each node, or the one that was raised to it."""
+    tree, nodes = audited.tree, listing.nodes
+    chosen: NDArray[np.bool_] = (rank == 1) & ~tree.is_leaf[nodes][listing.node]
+    for at in np.flatnonzero((tree.reason[nodes] == LeafReason.RAISED) & ~tree.is_leaf[nodes]).tolist():
+        node, rows = int(nodes[at]), listing.find_rows(at)
+        chosen[rows] = False
+        feature = int(tree.feature[node])
+        rows = rows[listing.feature[rows] == feature]
+        for index in np.unique(listing.table[rows]).tolist():
+            mine = rows[listing.table[rows] == index]
+            table, place = listing.tables[index], listing.place[mine]
+            chosen[mine] = match_split(tree, node, audited.learner.features[feature], table, place)
+    return chosen
 
 
 def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:

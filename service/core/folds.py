@@ -38,6 +38,23 @@ def assign_folds(target: Target, folds: int, seed: int | Sequence[int]) -> Ints:
     return fold
 
 
+def hold_out(target: Target, share: float, seed: int) -> NDArray[np.bool_]:
+    """(row,) True for about ``share`` of the rows, at least one and not all of two or more, evenly from the classes.
+
+    Rows are shuffled, sorted by their target, and taken at equal distances (numbers so too).
+    """
+    random = np.random.default_rng(seed)
+    order = random.permutation(target.rows)
+    keys = target.values if target.codes is None else target.codes
+    if keys is not None and keys.ndim == 1:
+        order = order[np.argsort(keys[order], kind="stable")]
+    count = min(max(round(share * len(order)), 1), max(len(order) - 1, 1))
+    start = random.random()
+    held = np.zeros(len(order), bool)
+    held[order[((np.arange(count) + start) * len(order) / count).astype(np.int64)]] = True
+    return held
+
+
 def take_rows(columns: Sequence[Column], target: Target, rows: Rows) -> tuple[list[Column], Target]:
     """Those rows of the columns and of the target, which keeps all its classes, whether or not the rows have them."""
     return [take_cells(column, rows) for column in columns], take_target(target, rows)

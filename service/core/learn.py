@@ -15,7 +15,7 @@ from service.core.grow import Progress, grow
 from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
-from service.core.prune import Pruning, grow_and_prune
+from service.core.prune import Pruning, grow_and_prune, grow_and_reduce
 from service.core.prune_cost import Costs
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
@@ -28,12 +28,16 @@ NOT_COUNTS = 'values below 0, or nothing above it: "poisson" needs targets of 0 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended, ``pruning`` what was cut off."""
+    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended, ``pruning`` what was cut off.
+
+    Rows that were held out to prune by are no training rows: ``target`` and the learner's features have the others.
+    """
 
     tree: Tree
     learner: Learner
     leaf: Ints
     pruning: Pruning
+    target: Target
 
 
 def learn(
@@ -64,8 +68,13 @@ def learn(
             tree = bind_answers(its_learner, tree, shown, parameters.loss)
         return tree, leaf
 
+    if parameters.pruning == "reduced_error":
+        reduced = grow_and_reduce(features, target, parameters, costs, grow_tree)
+        return Learnt(
+            reduced.tree, replace(learner, features=reduced.features), reduced.leaf, reduced.pruning, reduced.target
+        )
     tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
-    return Learnt(tree, learner, leaf, pruning)
+    return Learnt(tree, learner, leaf, pruning, target)
 
 
 def prepare_target(target: Target, parameters: Parameters) -> Target:

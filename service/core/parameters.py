@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeGuard
 
 from service.core.criteria import CRITERIA, ENTROPY
@@ -12,6 +12,10 @@ from service.core.errors import Fault, InvalidParameters, UnsuitableTask, pointe
 Task = Literal["classification", "regression"]
 DEFAULT_FOLDS = 10
 """Cross-validation has so many folds where none are asked for."""
+HELD_OUT_FOLDS = 3
+"""Reduced-error pruning holds out one fold of so many, as J48 does, where nothing else is asked for."""
+LARGEST_CONFIDENCE = 0.5
+"""A limit of less confidence would lie below what was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,11 @@ class Parameters:
     alpha: float | None = None
     pruning_folds: int | None = None
     pruning_choice: str = "one_se"
+    pruning_holdout: float | None = None
+    collapse: bool = False
+    confidence: float = 0.25
+    confidence_limit: str = "c45"
+    subtree_raising: bool = True
     class_weight: str | Mapping[str, float] | None = None
     priors: Mapping[str, float] | None = None
     loss: Sequence[Sequence[float]] | None = None
@@ -91,6 +100,16 @@ def _amount(value: object) -> str | None:
 
 def _amount_or_null(value: object) -> str | None:
     return None if value is None or _amount(value) is None else "must be a number, 0 or more, or null"
+
+
+def _share_or_null(value: object) -> str | None:
+    return (
+        None if value is None or (_is_number(value) and 0 < value < 1) else "must be a number between 0 and 1, or null"
+    )
+
+
+def _confidence(value: object) -> str | None:
+    return None if _is_number(value) and 0 < value <= LARGEST_CONFIDENCE else "must be a number above 0, 0.5 at most"
 
 
 def _flag(value: object) -> str | None:
@@ -154,13 +173,18 @@ RULES: dict[str, Check] = {
     "cut_penalty": _choice(None, "tried", "distinct"),
     "min_gain": _amount,
     "empty_branches": _flag,
-    "pruning": _choice(None, "cost_complexity"),
+    "pruning": _choice(None, "cost_complexity", "error_based", "reduced_error"),
     "risk": _choice("error", "impurity"),
     "sequence": _choice("breiman", "rpart"),
     "cp": _amount_or_null,
     "alpha": _amount_or_null,
     "pruning_folds": _whole(2, optional=True),
     "pruning_choice": _choice("one_se", "min"),
+    "pruning_holdout": _share_or_null,
+    "collapse": _flag,
+    "confidence": _confidence,
+    "confidence_limit": _choice("c45", "weka"),
+    "subtree_raising": _flag,
     "class_weight": _class_weight,
     "priors": _class_shares,
     "loss": _loss,
@@ -195,19 +219,24 @@ def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters
     if faults:
         raise InvalidParameters(faults)
     default = "gini" if task == "classification" else "variance"
-    parameters = Parameters(**({"criterion": default} | PRESETS[algorithm] | dict(posted)))
+    asked = {"criterion": default} | PRESETS[algorithm] | dict(posted)
+    parameters = Parameters(**asked | {n: v for n, v in _choose_pruning(asked).items() if posted.get(n) is None})
     _check_fit(parameters, algorithm, task)
-    if parameters.cp is not None and "sequence" not in posted:
-        parameters = replace(parameters, sequence="rpart")
-    return _choose_pruning(parameters)
-
-
-def _choose_pruning(parameters: Parameters) -> Parameters:
-    """Where nothing says how far to prune, cross-validation does."""
-    said = (parameters.alpha, parameters.cp, parameters.pruning_folds)
-    if parameters.pruning == "cost_complexity" and all(value is None for value in said):
-        return replace(parameters, pruning_folds=DEFAULT_FOLDS)
     return parameters
+
+
+def _choose_pruning(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What pruning takes where nothing else is posted: how far to prune, or by which rows, is always said."""
+    pruning, chosen = asked.get("pruning"), dict[str, Any]()
+    if asked.get("cp") is not None:
+        chosen["sequence"] = "rpart"
+    elif pruning == "cost_complexity" and asked.get("alpha") is None:
+        chosen["pruning_folds"] = DEFAULT_FOLDS
+    if pruning == "reduced_error":
+        chosen["collapse"] = False
+        if asked.get("pruning_holdout") is None:
+            chosen["pruning_folds"] = HELD_OUT_FOLDS
+    return chosen
 
 
 def _find_fault(name: str, value: object) -> Fault | None:
@@ -255,12 +284,32 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
         faults.append(
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')
         )
-    if parameters.alpha is not None and parameters.pruning != "cost_complexity":
-        faults.append(Fault("/parameters/alpha", 'is for "pruning": "cost_complexity"; without pruning there is "cp"'))
+    faults += _find_pruning_conflicts(parameters, task)
     if task == "regression":
         faults += [
             Fault(pointer("parameters", name), "is for classification only")
             for name in ("class_weight", "priors", "loss", "cut_limit")
             if getattr(parameters, name) is not None
         ]
+    return faults
+
+
+def _find_pruning_conflicts(parameters: Parameters, task: Task) -> list[Fault]:
+    faults = []
+    if parameters.alpha is not None and parameters.pruning != "cost_complexity":
+        faults.append(Fault("/parameters/alpha", 'is for "pruning": "cost_complexity"; without pruning there is "cp"'))
+    if parameters.pruning_holdout is not None and parameters.pruning != "reduced_error":
+        faults.append(Fault("/parameters/pruning_holdout", 'is for "pruning": "reduced_error"'))
+    if parameters.pruning_holdout is not None and parameters.pruning_folds is not None:
+        faults.append(Fault("/parameters/pruning_holdout", 'says what "pruning_folds" says: give one of them'))
+    if parameters.pruning == "reduced_error":
+        both = {"collapse": parameters.collapse, "cp": parameters.cp is not None}
+        message = 'goes by the training rows, and "pruning": "reduced_error" by the others: choose one'
+        faults += [Fault(pointer("parameters", name), message) for name, asked in both.items() if asked]
+    counting = {"pruning": parameters.pruning == "error_based", "collapse": parameters.collapse}
+    for name, counts in counting.items():
+        if counts and task == "regression":
+            faults.append(Fault(pointer("parameters", name), "counts errors: it is for classification only"))
+        if counts and parameters.loss is not None:
+            faults.append(Fault(pointer("parameters", name), 'counts errors, which a "loss" does not'))
     return faults

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from service.core.descend import descend
 from service.core.encoding import CodedFeature
 from service.core.errors import Fault, InvalidParameters
+from service.core.folds import take_target
 from service.core.objective import Objective
 from service.core.parameters import Parameters
 from service.core.prune_cost import Costs, Path, find_cut, find_path, find_risks
 from service.core.prune_cut import cut_back
+from service.core.prune_draft import Draft
+from service.core.prune_error import ErrorPruner, find_collapsed
+from service.core.prune_rebuild import rebuild
+from service.core.prune_reduced import choose_held, find_idle
 from service.core.prune_rpart import find_order, follow_rpart
 from service.core.prune_validate import Validated, validate
 from service.core.schema import Target
@@ -28,7 +34,8 @@ class Pruning:
     """How a tree was cut back: it had ``nodes`` and ``leaves`` as it was grown.
 
     ``path`` holds the subtrees of the grown tree, ``validated`` their cross-validated errors, where they were needed;
-    ``step`` is the one that was kept, None where the tree was left as it was.
+    ``step`` is the one that was kept, None where none was chosen. ``raised`` branches took the place of a split;
+    ``held_out`` rows took no part in growth.
     """
 
     nodes: int
@@ -36,6 +43,8 @@ class Pruning:
     path: Path | None = None
     validated: Validated | None = None
     step: int | None = None
+    raised: int = 0
+    held_out: int = 0
 
 
 def grow_and_prune(
@@ -47,10 +56,63 @@ def grow_and_prune(
     Raises InvalidParameters where there are fewer rows than folds.
     """
     tree, leaf = grow(features, target)
-    grown = Pruning(tree.nodes, int(tree.is_leaf.sum()))
-    if parameters.pruning != "cost_complexity" and parameters.cp is None and parameters.pruning_folds is None:
-        return tree, leaf, grown
-    return _prune_by_cost(features, target, parameters, objective, costs, grow, (tree, leaf))
+    pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()))
+    if parameters.pruning == "cost_complexity" or parameters.cp is not None or parameters.pruning_folds is not None:
+        tree, leaf, pruning = _prune_by_cost(features, target, parameters, objective, costs, grow, (tree, leaf))
+    if parameters.pruning == "error_based" or parameters.collapse:
+        tree, leaf, raised = prune_by_error(features, target, parameters, objective, costs, (tree, leaf))
+        pruning = replace(pruning, raised=raised)
+    return tree, leaf, pruning
+
+
+def prune_by_error(
+    features: tuple[CodedFeature, ...], target: Target, parameters: Parameters, objective: Objective, costs: Costs,
+    grown: tuple[Tree, Ints],
+) -> tuple[Tree, Ints, int]:  # fmt: skip
+    """The tree collapsed and pruned by its errors, the leaf of each row, and how many branches were raised."""
+    tree, leaf = grown
+    draft = Draft(tree, features, target, leaf)
+    if parameters.collapse:
+        draft.cut(find_collapsed(draft, costs.weight), LeafReason.COLLAPSED)
+    if parameters.pruning == "error_based":
+        ErrorPruner(draft, parameters, costs.weight).run()
+    pruned, place = rebuild(draft, objective, costs)
+    leaf = np.empty(target.rows, np.int64)
+    # of a row that was parted, any leaf
+    leaf[draft.flow.row] = place[draft.flow.at]
+    return pruned, leaf, int((draft.content != np.arange(tree.nodes))[place >= 0].sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A tree that was pruned by rows held out, with the features and the target of the rows that grew it."""
+
+    tree: Tree
+    leaf: Ints
+    pruning: Pruning
+    features: tuple[CodedFeature, ...]
+    target: Target
+
+
+def grow_and_reduce(
+    features: tuple[CodedFeature, ...], target: Target, parameters: Parameters, costs: Costs, grow: Growth
+) -> Reduced:
+    """Grow a tree on some of the rows, and cut it back by its errors on the others.
+
+    Raises InvalidParameters where there are fewer rows than folds, or fewer than two.
+    """
+    if target.rows < 2:
+        raise InvalidParameters(Fault("/parameters/pruning", '"reduced_error" holds out a row, and there is only one'))
+    if parameters.pruning_folds is not None:
+        _check_folds(parameters.pruning_folds, target.rows)
+    held = choose_held(target, parameters)
+    kept = tuple(coded.take(~held) for coded in features)
+    of_kept, of_held = take_target(target, ~held), take_target(target, held)
+    tree, leaf = grow(kept, of_kept)
+    ended = descend(tree, [coded.take(held).as_column() for coded in features], of_held.rows).node
+    pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), held_out=of_held.rows)
+    tree, place = cut_back(tree, find_idle(tree, of_held, ended, costs), LeafReason.REDUCED_ERROR)
+    return Reduced(tree, place[leaf], pruning, kept, of_kept)
 
 
 def _prune_by_cost(

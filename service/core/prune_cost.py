@@ -106,7 +106,7 @@ def find_path(tree: Tree, risks: Risks, floor: float = 0.0) -> Path:
     node = np.argsort(begin)
     unit = np.ldexp(1.0, int(np.frexp(max(float(risks.cost.max()), 1e-300))[1]) - BITS)
     cost = np.rint(risks.cost[node] / unit).astype(np.int64)
-    last, inner = begin[node] + _count_below(tree)[node], ~tree.is_leaf[node]
+    last, inner = begin[node] + count_below(tree)[node], ~tree.is_leaf[node]
     scale = unit / risks.total
     tolerance, level = TOLERANCE * float(cost[0]), floor / scale
     link, steps = np.zeros(tree.nodes, np.int64), list[tuple[float, int, int, int]]()
@@ -146,7 +146,7 @@ def _weigh_links(cost: Ints, last: Ints, inner: NDArray[np.bool_], at: Ints) -> 
     return np.asarray(saved / np.maximum(leaves[last[at]] - leaves[at] - 1, 1))
 
 
-def _count_below(tree: Tree) -> Ints:
+def count_below(tree: Tree) -> Ints:
     """(node,) how many nodes a node's subtree has, itself included."""
     size = np.ones(tree.nodes, np.int64)
     for begin, end in reversed(list_levels(tree.depth)):
@@ -156,7 +156,7 @@ def _count_below(tree: Tree) -> Ints:
 
 def number_preorder(tree: Tree) -> Ints:
     """(node,) the place of each node when every node is followed by its subtree, first branch first."""
-    size = _count_below(tree)
+    size = count_below(tree)
     before = np.cumsum(size) - size
     begin = before - before[tree.first_child[tree.parent]] + 1
     begin[0] = 0

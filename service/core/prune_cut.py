@@ -13,9 +13,9 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 
-_BY_NODE_FIRST = ("probability",)
+BY_NODE_FIRST = ("probability",)
 """Arrays whose first axis is the node; it is the last one of all others."""
-_LEAF = {
+LEAF = {
     "feature": -1,
     "form": int(Form.LEAF),
     "first_child": 0,
@@ -28,7 +28,7 @@ _LEAF = {
     "score": np.nan,
 }
 """What a leaf has where an inner node has its split."""
-_OTHERS = ("features", "classes", "category_start", "category_branch")
+OTHERS = ("features", "classes", "category_start", "category_branch", "loss", "surrogates")
 """What does not have an entry for each node, or is laid out anew."""
 
 
@@ -62,24 +62,24 @@ def cut_back(tree: Tree, cut: NDArray[np.bool_], reason: LeafReason | Ints) -> t
         place[gone] = place[tree.parent[gone]]
     if not cut.any():
         return tree, place
-    by_node = {f.name: getattr(tree, f.name) for f in fields(tree) if f.name not in _OTHERS}
+    by_node = {f.name: getattr(tree, f.name) for f in fields(tree) if f.name not in OTHERS}
     arrays: dict[str, Any] = {
-        name: values[kept] if name in _BY_NODE_FIRST else values[..., kept]
+        name: values[kept] if name in BY_NODE_FIRST else values[..., kept]
         for name, values in by_node.items()
         if isinstance(values, np.ndarray)
     }
     ends = cut[kept]
-    for name, blank in _LEAF.items():
+    for name, blank in LEAF.items():
         arrays[name][..., ends] = blank
     arrays["reason"][ends] = np.broadcast_to(reason, tree.nodes)[kept][ends]
     arrays["parent"] = np.where(arrays["parent"] < 0, -1, number[arrays["parent"]])
     arrays["first_child"] = np.where(arrays["form"] == Form.LEAF, 0, number[arrays["first_child"]])
-    arrays |= _take_categories(tree, np.flatnonzero(kept), ends)
+    arrays |= take_categories(tree, np.flatnonzero(kept), ends)
     return replace(tree, **arrays), place
 
 
-def _take_categories(tree: Tree, kept: Ints, ends: NDArray[np.bool_]) -> dict[str, Ints]:
-    """The runs of `Tree.category_branch` of the nodes that are still split."""
+def take_categories(tree: Tree, kept: Ints, ends: NDArray[np.bool_]) -> dict[str, Ints]:
+    """The runs of `Tree.category_branch` of the nodes ``kept: (new node,)``, empty for those that are leaves now."""
     total = len(tree.category_branch)
     size = np.diff(tree.category_start, append=total)[kept]
     nominal = (tree.form == Form.SUBSET) | (tree.form == Form.MULTIWAY)

@@ -68,14 +68,15 @@ def validate(
         kept = take_target(target, held)
         ended = descend(other, [coded.take(held).as_column() for coded in features], kept.rows).node
         total += sum_errors(other, _find_first(other, its_path, middles), kept, ended, costs, len(middles))
-    weight = _read_weights(target)
+    weight = read_weights(target)
     root = float((weight * find_errors(tree, target, np.zeros(target.rows, np.int64), costs)).sum())
     spread = np.sqrt(np.maximum(total[1] - total[0] ** 2 / weight.sum(), 0.0))
     scale = 1.0 / root if root > 0 else np.nan
     return Validated(total[0] * scale, spread * scale)
 
 
-def _read_weights(target: Target) -> Floats:
+def read_weights(target: Target) -> Floats:
+    """(row,) what each row weighs."""
     return np.ones(target.rows) if target.weight is None else target.weight
 
 
@@ -102,7 +103,7 @@ def sum_errors(tree: Tree, first: Ints, target: Target, ended: Ints, costs: Cost
     whose begin its error is added and at whose end it is taken off again.
     """
     change = np.zeros((2, steps + 1))
-    weight, row, node = _read_weights(target), np.arange(len(ended)), ended
+    weight, row, node = read_weights(target), np.arange(len(ended)), ended
     begin = np.zeros(len(ended), np.int64)
     while len(row):
         above = tree.parent[node]

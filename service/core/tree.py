@@ -36,6 +36,10 @@ class LeafReason(IntEnum):
     EMPTY = 6
     CP = 7
     COST_COMPLEXITY = 8
+    COLLAPSED = 9
+    ERROR_BASED = 10
+    RAISED = 11
+    REDUCED_ERROR = 12
 
 
 @dataclass(frozen=True, slots=True)

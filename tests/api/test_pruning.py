@@ -163,3 +163,30 @@ def test_unknown_model(client: FlaskClient, problem_of: Expect) -> None:
     """A model that is not there has no path, and no subtree."""
     problem_of(client.get("/models/nobody/pruning"), 404)
     problem_of(client.post("/models/nobody/prune", json={"leaves": 1}), 404)
+
+
+def test_error_based(client: FlaskClient) -> None:
+    """The record says from what the tree was pruned; the leaf that was cut says why, in the tree and in the listing."""
+    record = train(client, {"pruning": "error_based", "collapse": True})
+    assert record["pruning"] == {
+        "method": "error_based", "raised": 0, "grown": {"nodes": 11, "leaves": 6}, "parent": None,
+    }  # fmt: skip
+    assert record["tree"]["leaves"] == 2
+    nodes = client.get(f"/models/{record['id']}/tree").json["nodes"]
+    assert [node["reason"] for node in nodes] == [None, "error_based", "error_based"]
+    listed = client.get(f"/models/{record['id']}/splits?node=2").json
+    assert listed["nodes"][0]["reason"] == "error_based"
+    assert listed["splits"]
+    assert not any(split["chosen"] for split in listed["splits"])
+
+
+@pytest.mark.parametrize("retain", ["data", "summary"])
+def test_reduced_error(client: FlaskClient, retain: str) -> None:
+    """Rows held out are no training rows: the tree, the fit and the audit are of the others."""
+    parameters = {"pruning": "reduced_error", "pruning_folds": 4, "seed": 0}
+    record = train(client, parameters, retain=retain)
+    assert record["training"]["rows"] == 12
+    assert (record["pruning"]["method"], record["pruning"]["held_out"]) == ("reduced_error", 4)
+    listed = client.get(f"/models/{record['id']}/splits?node=0").json
+    assert listed["nodes"][0]["n"] == 12
+    assert sum(branch["routed"]["n"] for branch in listed["splits"][0]["branches"]) == 12

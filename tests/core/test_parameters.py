@@ -67,7 +67,9 @@ def test_every_parameter_has_a_rule() -> None:
         ("min_gain", float("inf")), ("empty_branches", 1), ("cut_limit", 25), ("cut_penalty", True),
         ("pruning", "pessimistic"),
         ("pruning_folds", 1), ("pruning_folds", 2.5), ("cp", -0.1), ("cp", "0.01"), ("alpha", -1),
-        ("risk", "gini"), ("sequence", "cart"), ("pruning_choice", "best"), ("class_weight", "auto"),
+        ("risk", "gini"), ("sequence", "cart"), ("pruning_choice", "best"),
+        ("pruning_holdout", 1), ("pruning_holdout", 0), ("collapse", None), ("confidence", 0), ("confidence", 0.6),
+        ("confidence_limit", "exact"), ("subtree_raising", 1), ("class_weight", "auto"),
         ("class_weight", {"a": 0}), ("class_weight", {}), ("priors", {"a": -1, "b": 2}), ("priors", [0.5, 0.5]),
         ("loss", [[0, 1]]), ("loss", [[1, 1], [1, 0]]), ("loss", [[0, 0], [1, 0]]), ("loss", [[0, -1], [1, 0]]),
         ("loss", [[0, "1"], [1, 0]]), ("monotonic", {"x": 1}), ("monotonic", ["x"]), ("seed", -1), ("depth", 3),
@@ -128,3 +130,25 @@ def test_how_far_to_prune_is_always_said() -> None:
     with pytest.raises(InvalidParameters) as caught:
         resolve("cart", {"alpha": 0.1}, "regression")
     assert [fault.place for fault in caught.value.faults] == ["/parameters/alpha"]
+    held = resolve("cart", {"pruning": "reduced_error"}, "regression")
+    assert (held.pruning_folds, held.pruning_holdout) == (3, None)
+    share = resolve("cart", {"pruning": "reduced_error", "pruning_holdout": 0.2}, "regression")
+    assert (share.pruning_folds, share.pruning_holdout) == (None, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "task", "places"),
+    [
+        ({"pruning": "error_based"}, "regression", ["pruning"]),
+        ({"collapse": True}, "regression", ["collapse"]),
+        ({"pruning": "error_based", "loss": [[0, 1], [2, 0]]}, "classification", ["pruning"]),
+        ({"pruning_holdout": 0.1}, "classification", ["pruning_holdout"]),
+        ({"pruning": "reduced_error", "pruning_holdout": 0.1, "pruning_folds": 3}, "regression", ["pruning_holdout"]),
+        ({"pruning": "reduced_error", "collapse": True, "cp": 0.1}, "classification", ["collapse", "cp"]),
+    ],
+)
+def test_ways_of_pruning_that_exclude_one_another(asked: dict[str, Any], task: Any, places: list[str]) -> None:  # noqa: ANN401 - a Task
+    """Such ways, and those that exclude the task, are refused where they were asked for."""
+    with pytest.raises(InvalidParameters) as caught:
+        resolve("cart", asked, task)
+    assert [fault.place for fault in caught.value.faults] == [f"/parameters/{name}" for name in places]

@@ -1,0 +1,118 @@
+"""A draft -> a tree: nodes in breadth-first order again, with the statistics of the rows that they have now."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from service.core.assemble import predict
+from service.core.objective import Objective
+from service.core.prune_cost import Costs
+from service.core.prune_cut import BY_NODE_FIRST, LEAF, OTHERS, take_categories
+from service.core.prune_draft import Draft
+from service.core.statistics import Ints
+from service.core.tree import LeafReason, Tree
+
+_OF_SPLIT = frozenset(LEAF) - {"first_child"}
+"""Arrays that go with the split; all others with the node."""
+
+
+def rebuild(draft: Draft, objective: Objective, costs: Costs) -> tuple[Tree, Ints]:
+    """The tree, and (node,) the new number of each node of the grown tree that is part of it, -1 for others."""
+    node, parent, depth = _list_nodes(draft)
+    split, inner = draft.content[node], draft.inner[node]
+    place = np.full(len(draft.alive), -1)
+    place[node] = np.arange(len(node))
+    grown = draft.tree
+    arrays: dict[str, Any] = {}
+    for name, values in ((f.name, getattr(grown, f.name)) for f in fields(grown) if f.name not in OTHERS):
+        if isinstance(values, np.ndarray):
+            at = split if name in _OF_SPLIT else node
+            arrays[name] = values[at] if name in BY_NODE_FIRST else values[..., at]
+    for name, blank in LEAF.items():
+        arrays[name][..., ~inner] = blank
+    pruned = draft.reason[node] >= 0
+    arrays["reason"] = np.where(
+        pruned,
+        draft.reason[node],
+        np.where(draft.touched[node], LeafReason.RAISED, np.where(inner, grown.reason[split], grown.reason[node])),
+    )
+    arrays["parent"], arrays["depth"] = parent, depth
+    arrays["first_child"] = np.where(inner, place[grown.first_child[split]], 0)
+    arrays |= take_categories(grown, split, ~inner)
+    tree = replace(grown, **arrays)
+    if draft.touched[node].any():
+        tree = _renew(draft, tree, node, place, objective, costs)
+    return tree, place
+
+
+def _list_nodes(draft: Draft) -> tuple[Ints, Ints, Ints]:
+    """The nodes of the tree by their old numbers, breadth first, with their new parents and depths."""
+    level, nodes, parents, depths = (
+        np.zeros(1, np.int64),
+        [np.zeros(1, np.int64)],
+        [np.full(1, -1)],
+        [np.zeros(1, np.int64)],
+    )
+    done = 0
+    while True:
+        split = np.flatnonzero(draft.inner[level])
+        if not len(split):
+            break
+        children, start = draft.list_children(level[split])
+        parents.append(done + np.repeat(split, np.diff(start, append=len(children))))
+        done += len(level)
+        level = children
+        nodes.append(level)
+        depths.append(np.full(len(level), len(depths)))
+    return np.concatenate(nodes), np.concatenate(parents), np.concatenate(depths)
+
+
+def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objective, costs: Costs) -> Tree:
+    """The tree with the statistics, the answers and the routes of nodes whose rows are others than in growth."""
+    touched = draft.touched[node]
+    counts, rows = draft.counts[:, node], draft.rows[node]
+    probability, prediction = predict(counts, tree.mean, tree.parent, rows, costs.weight, costs.loss)
+    # an empty node answers as its parent
+    anew = touched | (touched[np.maximum(tree.parent, 0)] & (rows == 0))
+    impurity = objective.impurity(counts)
+    tree = replace(
+        tree,
+        counts=np.where(touched, counts, tree.counts),
+        rows=np.where(touched, rows, tree.rows),
+        weight=np.where(touched, counts.sum(0), tree.weight),
+        impurity=np.where(touched, impurity, tree.impurity),
+        probability=np.where(anew[:, None], probability, tree.probability),
+        prediction=np.where(anew, prediction, tree.prediction),
+        score=tree.score.copy(), missing_to=tree.missing_to.copy(), category_branch=tree.category_branch.copy(),
+    )  # fmt: skip
+    for at in np.flatnonzero(touched & ~tree.is_leaf).tolist():
+        first = int(tree.first_child[at])
+        branches = objective.alter(tree.counts[:, first : first + int(tree.branches[at])])[:, :, None]
+        tree.score[at] = objective.score(branches, branches.sum(1))[0]
+    if not draft.router.parts:
+        _note_routes(draft, tree, node, place)
+    return tree
+
+
+def _note_routes(draft: Draft, tree: Tree, node: Ints, place: Ints) -> None:
+    """What came to a split that had not seen the like is known to it now, and goes where it was sent."""
+    touched, content = draft.touched[node], draft.content[node]
+    row, at = draft.flow.row, place[draft.flow.at]
+    while len(row):
+        at = tree.parent[at]
+        row, at = row[at >= 0], at[at >= 0]
+        here = np.flatnonzero(touched[at])
+        lost = here[draft.router.read(row[here], content[at[here]]) < 0]
+        branch = draft.router.heaviest[content[at[lost]]]
+        for f in np.unique(tree.feature[at[lost]]).tolist():
+            coded = draft.router.features[f]
+            mine = tree.feature[at[lost]] == f
+            its, rows, to = at[lost][mine], row[lost][mine], branch[mine]
+            gone = coded.is_missing(rows)
+            tree.missing_to[its[gone]] = to[gone]
+            if coded.feature.kind != "numeric":
+                code = coded.codes[rows[~gone]].astype(np.int64)
+                tree.category_branch[tree.category_start[its[~gone]] + code] = to[~gone]
