@@ -54,7 +54,7 @@ def test_shares_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], alt
 
 
 def test_answers_are_set_to_the_bound() -> None:
-    """Between branches of 3 and 6 the bound is 4.5: a group of 8 below the first answers 4.5, and stays 8 in its rows."""
+    """Between 3 and 6 the bound is 4.5: a group of 8 below the first branch answers 4.5, and its mean stays 8."""
     cells, groups = [1] * 20 + [2] * 10, ["p", *"q" * 19, *"q" * 10]
     target = values([8, *[52 / 19] * 19, *[6] * 10])
     tree = grow([numbers("x", cells), labels("z", groups)], target, {"monotonic": {"x": "up"}}).tree

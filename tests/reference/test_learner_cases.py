@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
 from collections.abc import Sequence
 from itertools import pairwise, permutations
 from typing import Any
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 from service.api import state
-from service.core.schema import Column, Table
+from service.core.learn import learn
+from service.core.parameters import resolve
+from service.core.schema import Column, Table, Target
 from service.prediction import predict
 from service.training import TrainingRequest, train
 from tests.oracle.contract import Service, children_of, feature_of
@@ -387,3 +390,88 @@ def test_poisson_with_gaps(service: Service) -> None:
     assert min(impurities) == 0
     assert {branch["impurity"] for branch in branches if branch["n"] == 1} == {0}
     assert all(split["score"] >= -1e-15 for split in listing["splits"] if split["score"] is not None)
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+def test_a_split_between_a_few_rows_is_listed(service: Service, least: int) -> None:
+    """L15 (rpart 70): x = 1 holds three of ten rows, no fewer than a leaf needs; n times its gini gain is 0.152381."""
+    data = {"y": [1, 1, *[0] * 8], "x": [1, 0, 1, 1, *[0] * 6]}
+    parameters = {"min_samples_leaf": least, "max_depth": 1}
+    model = service.train(data, "y", {"task": "classification", "parameters": parameters})
+    (split,) = service.splits(model, {"node": 0})
+    assert split["admissible"]
+    assert split["chosen"]
+    assert 10 * split["scores"]["gini_gain"] == pytest.approx(0.152381, abs=5e-7)
+
+
+@pytest.mark.parametrize(("below", "above"), [(3, 7), (7, 3)])
+def test_limits_are_met_exactly(service: Service, below: int, above: int) -> None:
+    """L15's kind: a branch with just so many rows, or just such a weight, is admissible; where more is asked it is not."""
+    data = {"x": [1] * below + [2] * above, "y": ["a"] * below + ["b"] * above, "w": [0.1] * (below + above)}
+    smaller = min(below, above)
+    for limits, admissible in (
+        ({"min_samples_leaf": smaller}, True),
+        ({"min_samples_leaf": smaller + 1}, False),
+        (
+            {"min_weight_leaf": smaller / 10},
+            True,
+        ),  # three times 0.1 is 0.30000000000000004, seven times 0.7000000000000001
+        ({"min_weight_leaf": smaller / 10 + 0.01}, False),
+    ):
+        (split,) = service.splits(service.train(data, "y", {"weight": "w", "parameters": limits}), {"node": 0})
+        assert split["admissible"] == admissible, limits
+
+
+def test_a_weight_that_rounding_makes_light_meets_its_limit(service: Service) -> None:
+    """Weights of 0.7 and 0.1 add up to 0.7999999999999999: that is 0.8."""
+    data = {"x": [1, 1, 2, 2], "y": ["a", "a", "b", "b"], "w": [0.7, 0.1, 1, 1]}
+    limits = {"weight": "w", "parameters": {"min_weight_leaf": 0.8}}
+    assert service.splits(service.train(data, "y", limits), {"node": 0})[0]["admissible"]
+
+
+def test_few_values_are_no_slower_than_many() -> None:
+    """L19 (scikit-learn 23404): 300,000 rows of three distinct values take no longer than as many of a continuum."""
+    source = np.random.default_rng(1)
+    rows = 300_000
+    noise = source.random(rows) < 0.2
+    times = {}
+    for name, cells in (("few", source.integers(0, 3, rows).astype(float)), ("many", source.random(rows) * 3)):
+        target = ((cells > 1.2) ^ noise).astype(np.int32)
+        columns = [Column("x", "numeric", cells)]
+        took = []
+        for _ in range(3):
+            begun = time.process_time()
+            learn(columns, Target("y", (0, 1), target), resolve("cart", {"max_depth": 8}, "classification"))
+            took.append(time.process_time() - begun)
+        times[name] = min(took)
+    assert times["few"] <= times["many"], times
+
+
+def test_each_node_is_told_completely(service: Service) -> None:
+    """L20 (h2o-3 2778, 3220): every node says its feature, its cut, where the missing go, counts and children."""
+    data: dict[str, list[Any]] = {
+        "x": [1, 2, 3, 4, None, 6, 7, 8, 9, 10, 11, 12],
+        "z": ["p", "q", "r", "p", "q", None, "p", "q", "r", "p", "q", "r"],
+        "y": ["a", "b", "a", "a", "b", "b", "a", "b", "b", "a", "b", "a"],
+    }
+    model = service.train(data, "y")
+    nodes = service.tree(model)
+    assert [node["node"] for node in nodes] == list(range(len(nodes)))
+    seen = {name: any(cell is None for cell in cells) for name, cells in data.items()}
+    for node in nodes:
+        assert sum(node["counts"]) == node["n"]
+        if node["leaf"]:
+            assert node["reason"]
+            continue
+        (chosen,) = service.splits(model, {"node": node["node"], "chosen": "true"})
+        split = node["split"]
+        assert (chosen["feature"], chosen["split"]) == (node["feature"], split)
+        assert split["type"] in ("threshold", "subset", "missing")
+        known = {"threshold": "threshold", "subset": "categories", "missing": "type"}[split["type"]]
+        assert split[known] is not None
+        below = [nodes[child] for child in node["children"]]
+        assert [sum(pair) for pair in zip(*(child["counts"] for child in below), strict=True)] == node["counts"]
+        assert all(child["parent"] == node["node"] for child in below)
+    root = nodes[0]
+    assert seen[root["feature"]]
+    assert root["split"]["type"] == "missing" or "missing" in root["split"]
