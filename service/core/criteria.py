@@ -9,7 +9,7 @@ A branch without weight contributes nothing. Undefined scores are NaN. Trailing 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -131,6 +131,8 @@ GINI = Family(gini, concentrate_gini, weigh_classes)
 ENTROPY = Family(entropy, concentrate_entropy, weigh_classes)
 VARIANCE = Family(variance, concentrate_numbers, weigh_numbers)
 POISSON = Family(poisson, concentrate_poisson, weigh_numbers, has_only_zeros)
+RATES = Family(poisson, concentrate_poisson, weigh_numbers)
+"""As `POISSON`, where answers are drawn away from 0: a branch without any event is like any other."""
 ABSOLUTE = Family(mean_apart, concentrate_apart, weigh_numbers)
 
 
@@ -211,6 +213,7 @@ DEVIANCE_MEASURES: dict[str, Measure] = {
     "poisson_deviance_reduction": POISSON.gain,
     "information_content": POISSON.information_content,
 }
+RATE_MEASURES: dict[str, Measure] = DEVIANCE_MEASURES | {"poisson_deviance_reduction": RATES.gain}
 DEVIATION_MEASURES: dict[str, Measure] = {
     "absolute_error_cost": ABSOLUTE.cost,
     "absolute_error_reduction": ABSOLUTE.gain,
@@ -310,3 +313,5 @@ CRITERIA: dict[str, Criterion] = {
         Criterion("absolute_error", "regression", "absolute_error_reduction", ABSOLUTE, statistic="deviations"),
     )
 }
+RATE_CRITERION = replace(CRITERIA["poisson"], family=RATES)
+"""What ``poisson`` is with a prior."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.core.assemble import build_tree
-from service.core.criteria import CRITERIA, Floats
+from service.core.criteria import CRITERIA, RATE_CRITERION, Floats
 from service.core.encoding import CodedFeature, encode
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.grow import Progress, grow
@@ -124,6 +124,8 @@ def build_objective(target: Target, parameters: Parameters, positive: Label | No
     """What is maximized, and (class,) the factors that probabilities see (None: all 1)."""
     criterion = CRITERIA[parameters.criterion]
     if target.codes is None:
+        if parameters.rate_prior is not None:
+            criterion = RATE_CRITERION
         return Objective(criterion, unknown_branch=parameters.missing == "fractional"), None
     index = _find_positive(target, positive, criterion.needs_positive, criterion.name)
     weight = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes)).astype(np.float64)

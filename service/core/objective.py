@@ -14,6 +14,8 @@ from service.core.criteria import (
     GAINS,
     MEASURES_OF,
     POSITIVE_MEASURES,
+    RATE_MEASURES,
+    RATES,
     RATIOS,
     TOLERANCE,
     Criterion,
@@ -57,6 +59,8 @@ class Objective:
 
     def measures(self) -> dict[str, Measure]:
         """Every measure that applies, by name; each takes altered branches and their altered node."""
+        if self.criterion.family is RATES:
+            return RATE_MEASURES
         if self.criterion.task == "regression":
             return MEASURES_OF[self.criterion.statistic]
         if self.positive is None:

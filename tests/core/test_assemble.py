@@ -49,6 +49,16 @@ def test_rparts_rates() -> None:
     assert [f"{rate:.7g}" for rate in shrunk] == ["1", "0.3634439", "1.61486"]
 
 
+def test_a_branch_without_events() -> None:
+    """Ten rows of which the first five saw nothing: with a prior they are cut off, without it no branch is."""
+    columns, target = [numbers("x", list(range(10)))], values([0.0] * 5 + [1.0] * 5)
+    drawn = grow(columns, target, {"criterion": "poisson", "rate_prior": 1}).tree
+    assert drawn.rows[drawn.is_leaf].tolist() == [5, 5]
+    assert drawn.prediction[1:].tolist() == pytest.approx([1 / 7, 6 / 7])
+    bold = grow(columns, target, {"criterion": "poisson"}).tree
+    assert bold.rows[bold.is_leaf].tolist() == [6, 4]
+
+
 def test_a_prior_is_for_rates() -> None:
     """Of variance, and beside monotonic features, it is refused."""
     columns, target = [numbers("x", [1, 2])], values([1, 2])

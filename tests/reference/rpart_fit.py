@@ -1,8 +1,8 @@
 """A model as rpart would hold it, made from the HTTP API's answers alone: the record, `/tree` and `/splits`.
 
 rpart's words (rpart 4.1.19): `improve` is the node's weight times the gain, under altered class weights and in nats;
-for numbers it is the gain as a share of the node's variance. The branch of lower mean (of the class's number, or of
-the target) is the left one. Nodes are numbered 1, and 2n and 2n + 1 below n.
+for numbers it is the gain as a share of the node's variance, for events all that the deviance falls by. The branch of
+lower mean (of the class's number, or of the target) is the left one. Nodes are numbered 1, and 2n and 2n + 1 below n.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tests.oracle.contract import Service
 
 TIED = 1e-10
 """Improvements closer than this, relative to the greater, are equal: the first feature and the first cut come first."""
-UNIT = {"information_gain": math.log(2)}
-"""rpart's entropy is in nats, ours in bits."""
+UNIT = {"information_gain": math.log(2), "poisson_deviance_reduction": 2.0}
+"""rpart's entropy is in nats, ours in bits; ours is half the deviance."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Node:
     n: int
     dev: float
     answer: str | float
+    events: float | None = None
     counts: Sequence[float] = ()
     probabilities: Sequence[float] = ()
     share: float = 1.0
@@ -136,15 +137,23 @@ class Reader:
         splits = [self.make_split(node, one) for one in primary]
         stands = [self.make_surrogate(number, one) for one in node.get("surrogates", ())]
         if not self.classes:
-            dev = node["variance"] * node["weight"]
-            return Node(number, node["n"], dev, node["mean"], primary=splits, surrogates=stands)
+            dev, events = self.measure_numbers(node)
+            return Node(number, node["n"], dev, node["prediction"], events, primary=splits, surrogates=stands)
         shown = [count * factor for count, factor in zip(node["counts"], self.shown, strict=True)]
         answer = self.classes.index(str(node["prediction"]))
         dev = sum(weight * row[answer] for weight, row in zip(shown, self.loss, strict=True))
         return Node(
-            number, node["n"], dev, self.classes[answer], node["counts"], [one / sum(shown) for one in shown],
+            number, node["n"], dev, self.classes[answer], None, node["counts"], [one / sum(shown) for one in shown],
             sum(shown) / self.tree[0]["weight"], splits, stands,
         )  # fmt: skip
+
+    def measure_numbers(self, node: Mapping[str, Any]) -> tuple[float, float | None]:
+        """The deviance about the answer, and the number of events where rates were learnt."""
+        if self.measure != "poisson_deviance_reduction":
+            return node["variance"] * node["weight"], None
+        events, answer = node["mean"] * node["weight"], node["prediction"]
+        more = events * math.log(node["mean"] / answer) if events else 0.0
+        return 2 * (node["impurity"] * node["weight"] + more - events + answer * node["weight"]), events
 
     def rank_primary(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The best candidate of each feature, best first; the one taken, and ``compete`` others."""
@@ -169,7 +178,7 @@ class Reader:
         """A primary split."""
         known = [branch["known"] for branch in candidate["branches"]]
         gain = candidate["scores"][self.measure] * UNIT.get(self.measure, 1.0)
-        improve = gain * self.weigh(node) if self.classes else gain / node["variance"]
+        improve = gain / node["variance"] if self.measure == "variance_reduction" else gain * self.weigh(node)
         count = sum(branch["n"] for branch in known)
         first_left = self.goes_left(candidate)
         split, feature = candidate["split"], candidate["feature"]
@@ -196,6 +205,8 @@ class Reader:
 
     def weigh(self, stats: Mapping[str, Any]) -> float:
         """The weight of a node or branch under altered class weights."""
+        if not self.classes:
+            return float(stats["weight"])
         return sum(count * factor for count, factor in zip(stats["counts"], self.scored, strict=True))
 
     def goes_left(self, candidate: Mapping[str, Any]) -> bool:

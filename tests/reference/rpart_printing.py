@@ -124,6 +124,10 @@ def _print_node(fit: Fit, node: Node, digits: int) -> list[str]:
     alpha = fit.complexity.get(node.number)
     complexity = "" if node.leaf or alpha is None else f",    complexity param={_short(alpha, digits)}"
     head = f"Node number {node.number}: {node.n} observations{complexity}"
+    if node.events is not None:
+        rate, mean = format_g(float(node.answer), digits), format_g(node.dev / node.n, digits)
+        events = format_g(node.events, digits)
+        return [head, f"  events={events},  estimated rate={rate} , mean deviance={mean} "]
     if not fit.classes:
         return [head, f"  mean={format_g(float(node.answer), digits)}, MSE={format_g(node.dev / node.n, digits)} "]
     answer = str(node.answer).ljust(max(len(str(other.answer)) for other in fit.nodes.values()))
