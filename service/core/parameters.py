@@ -198,10 +198,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "id3": {"criterion": "entropy", "nominal": "multiway", "numeric": "refuse", "missing": "branch",
             "reuse_features": False},
     "c45": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "reuse_features": False,
-            "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two"},
+            "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two", "pruning": "error_based",
+            "collapse": True},
     "j48": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "threshold_value": "data",
-            "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45",
-            "cut_penalty": "tried", "empty_branches": True},
+            "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45", "cut_penalty": "tried",
+            "empty_branches": True, "pruning": "error_based", "collapse": True, "confidence_limit": "weka"},
 }  # fmt: skip
 
 CLASSIFIERS = frozenset({"id3", "c45", "j48"})
@@ -306,6 +307,9 @@ def _find_pruning_conflicts(parameters: Parameters, task: Task) -> list[Fault]:
         both = {"collapse": parameters.collapse, "cp": parameters.cp is not None}
         message = 'goes by the training rows, and "pruning": "reduced_error" by the others: choose one'
         faults += [Fault(pointer("parameters", name), message) for name, asked in both.items() if asked]
+    if parameters.monotonic and parameters.pruning == "error_based" and parameters.subtree_raising:
+        message = 'takes rows to where "monotonic" has not looked at them: set it to false'
+        faults.append(Fault("/parameters/subtree_raising", message))
     counting = {"pruning": parameters.pruning == "error_based", "collapse": parameters.collapse}
     for name, counts in counting.items():
         if counts and task == "regression":

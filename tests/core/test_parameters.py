@@ -99,6 +99,7 @@ def test_all_faults_are_told_at_once() -> None:
         ("id3", {"criterion": "true_positive_rate"}, "classification", "/parameters/nominal"),
         ("cart", {"priors": {"a": 1}}, "regression", "/parameters/priors"),
         ("cart", {"cut_limit": "c45"}, "regression", "/parameters/cut_limit"),
+        ("c45", {"monotonic": {"x": "up"}}, "classification", "/parameters/subtree_raising"),
         ("cart", {"cut_penalty": "tried"}, "classification", "/parameters/cut_penalty"),
         ("chaid", {}, "classification", "/algorithm"),
     ],

@@ -190,9 +190,15 @@ def complete(draw: st.DrawFn, kinds: Sequence[str]) -> Problem:
     return Problem(made, targets, [1] * rows, sorted(set(targets)), nominal="multiway", criterion="gain_ratio")
 
 
-def ask_preset(service: Service, problem: Problem, algorithm: str) -> list[dict[str, Any]]:
-    """The tree of a preset with none of its parameters changed."""
-    return service.tree(service.train({**problem.columns, "y": problem.targets}, "y", {"algorithm": algorithm}))
+UNPRUNED = {"pruning": None, "collapse": False}
+
+
+def ask_preset(
+    service: Service, problem: Problem, algorithm: str, parameters: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The tree of a preset."""
+    asked = {"algorithm": algorithm, "parameters": parameters or {}}
+    return service.tree(service.train({**problem.columns, "y": problem.targets}, "y", asked))
 
 
 @given(complete(["whole", "nominal", "boolean", "real"]))
@@ -200,7 +206,7 @@ def ask_preset(service: Service, problem: Problem, algorithm: str) -> list[dict[
 def test_c45_selects_as_c45_does(service: Service, problem: Problem) -> None:
     """By `c45` each node asks the feature that C4.5's two-step selection picks, under its row limits."""
     problem = replace(problem, min_samples_split=4, min_weight_leaf=2, enough_branches=2)
-    nodes = ask_preset(service, problem, "c45")
+    nodes = ask_preset(service, problem, "c45", UNPRUNED)
     members, used = route(problem, nodes), {0: set[str]()}
     for node in nodes:
         rows, past = members[node["node"]], used[node["node"]]
@@ -215,7 +221,7 @@ def test_c45_selects_as_c45_does(service: Service, problem: Problem) -> None:
 def test_cuts_pay_and_have_their_limit(service: Service, problem: Problem, pays: str) -> None:
     """By `j48`, unpruned, each node asks the feature that C4.5 picks once numeric cuts pay for their number."""
     problem = replace(problem, min_weight_leaf=2, enough_branches=2)
-    parameters = {"cut_penalty": pays, "pruning": None, "empty_branches": False}
+    parameters = UNPRUNED | {"cut_penalty": pays, "empty_branches": False}
     data = {**problem.columns, "y": problem.targets}
     model = service.train(data, "y", {"algorithm": "j48", "parameters": parameters})
     nodes = service.tree(model)

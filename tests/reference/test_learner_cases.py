@@ -406,7 +406,7 @@ def test_a_split_between_a_few_rows_is_listed(service: Service, least: int) -> N
 
 @pytest.mark.parametrize(("below", "above"), [(3, 7), (7, 3)])
 def test_limits_are_met_exactly(service: Service, below: int, above: int) -> None:
-    """L15's kind: a branch with just so many rows, or just such a weight, is admissible; where more is asked it is not."""
+    """L15's kind: a branch with just so many rows, or just such a weight, is admissible; asked for more it is not."""
     data = {"x": [1] * below + [2] * above, "y": ["a"] * below + ["b"] * above, "w": [0.1] * (below + above)}
     smaller = min(below, above)
     for limits, admissible in (

@@ -1,21 +1,9 @@
-"""The trees of Weka 3.6.14, as it prints them: J48 with its options, Id3 and SimpleCart."""
+"""The trees of Weka 3.6.14's Id3 and SimpleCart, as it prints them; J48's are in test_weka_j48."""
 
 from __future__ import annotations
 
-import pytest
-
 from tests.oracle.contract import DATA, Service
-from tests.reference.weka import print_cart, print_id3, print_tree, read_printed, read_size, read_table, train
-
-UNPRUNED = {"pruning": None}
-
-
-@pytest.mark.parametrize("name", ["weather_nominal", "weather_numeric"])
-def test_j48_unpruned(service: Service, name: str) -> None:
-    """By the preset `j48` without pruning the tree of J48 -U: every line, and so every split, weight and class."""
-    nodes = train(service, name, {"algorithm": "j48", "parameters": UNPRUNED})
-    assert print_tree(nodes) == read_printed(name, "-U")
-    assert (sum(node["leaf"] for node in nodes), len(nodes)) == read_size(name, "-U")
+from tests.reference.weka import print_cart, print_id3, read_table, train
 
 
 def test_id3(service: Service) -> None:

@@ -21,7 +21,6 @@ from service.rendering import show_tree_node
 from tests.oracle.contract import Service
 from tests.reference.weka import print_tree, read_printed, read_size, read_table, train
 
-J48 = {"pruning": "error_based", "collapse": True, "confidence_limit": "weka"}
 WHOLE = ["weather_nominal", "weather_numeric", "iris"]
 """Data sets without missing values."""
 
@@ -33,7 +32,7 @@ WHOLE = ["weather_nominal", "weather_numeric", "iris"]
 def test_j48(service: Service, name: str, variant: str) -> None:
     """J48 with its default options, without pruning (collapsed all the same), and with binary splits."""
     changes: dict[str, Any] = {"-U": {"pruning": None}, "-B": {"nominal": "one_vs_rest"}}.get(variant, {})
-    nodes = train(service, name, {"algorithm": "j48", "parameters": J48 | changes})
+    nodes = train(service, name, {"algorithm": "j48", "parameters": changes})
     assert print_tree(nodes, binary=variant == "-B") == read_printed(name, variant)
     assert (sum(node["leaf"] for node in nodes), len(nodes)) == read_size(name, variant)
 
