@@ -118,6 +118,31 @@ def test_declared_kinds(client: FlaskClient) -> None:
     ]
 
 
+def test_declared_categories_of_a_nominal_column(client: FlaskClient) -> None:
+    """They keep the order given, which breaks ties of classes, and may have branches that no training row takes."""
+    columns = {"wind": ["b", "a", "b", "a"], "y": ["no", "yes", "yes", "no"]}
+    said = {"wind": ["c", "b", "a"], "y": ["yes", "no", "perhaps"]}
+    schema = {name: {"kind": "nominal", "categories": known} for name, known in said.items()}
+    parameters = {"nominal": "multiway", "empty_branches": True, "criterion": "entropy"}
+    record = train(client, columns, "y", schema=schema, parameters=parameters)
+    assert record["schema"]["features"] == [{"name": "wind", "kind": "nominal", "categories": ["c", "b", "a"]}]
+    assert record["schema"]["target"]["classes"] == ["yes", "no"]
+    assert client.get(f"/models/{record['id']}/tree").json["nodes"][0]["prediction"] == "yes"
+    columns["y"] = ["no", "yes", "no", "yes"]
+    record = train(client, columns, "y", schema=schema, parameters=parameters)
+    nodes = client.get(f"/models/{record['id']}/tree").json["nodes"]
+    assert nodes[0]["split"]["categories"] == [["c"], ["b"], ["a"]]
+    assert [nodes[child]["n"] for child in nodes[0]["children"]] == [0, 2, 2]
+    assert [nodes[child]["prediction"] for child in nodes[0]["children"]] == ["yes", "no", "yes"]
+
+
+def test_a_category_that_is_not_declared(client: FlaskClient, places_of: Expect) -> None:
+    """A declaration of categories is complete: another one is a fault at its cell."""
+    schema = {"wind": {"kind": "nominal", "categories": ["a", "b"]}}
+    body = {"data": {"columns": {"wind": ["a", "d"], "y": [1, 2]}}, "target": "y", "schema": schema}
+    assert list(places_of(client.post("/train", json=body), 422)) == ["/data/columns/wind/1"]
+
+
 @pytest.mark.parametrize(
     ("columns", "more", "leaf_only"),
     [

@@ -53,6 +53,20 @@ def test_shares_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], alt
         assert tree.probability.sum(1) == pytest.approx(1.0, rel=1e-12)
 
 
+def test_shares_follow_an_ordinal_feature() -> None:
+    """Ordered levels may be monotonic: of two cuts the one that goes against the order is not taken."""
+    sizes = labels("size", [*"SSSSMMMMLLLL"], ["S", "M", "L"], "ordinal")
+    target = classes([*"aabb", *"bbbb", *"aaaa"])
+    free, up, down = (
+        grow([sizes], target, {"monotonic": {"size": way} if way else None}).tree for way in (None, "up", "down")
+    )
+    shares = {name: tree.probability[descend(tree, [sizes], 12).node, 1][[0, 4, 8]] for name, tree in
+              (("free", free), ("up", up), ("down", down))}  # fmt: skip
+    assert shares["free"].tolist() == [0.5, 1.0, 0.0]
+    assert shares["up"].tolist() == [0.5, 0.5, 0.5]
+    assert shares["down"].tolist() == [0.75, 0.75, 0.0]
+
+
 def test_answers_are_set_to_the_bound() -> None:
     """Between 3 and 6 the bound is 4.5: a group of 8 below the first branch answers 4.5, and its mean stays 8."""
     cells, groups = [1] * 20 + [2] * 10, ["p", *"q" * 19, *"q" * 10]
