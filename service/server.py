@@ -17,6 +17,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
 from service.app import create_app
+from service.gthread import Worker
 from service.large_body import read_in_one_go
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
@@ -65,7 +66,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         """Set what differs from gunicorn's defaults."""
         options = {
             "bind": f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}",
-            "worker_class": "gthread",
+            "worker_class": Worker,
             "workers": self.settings.workers,
             "threads": self.settings.threads,
             "timeout": self.settings.timeout,

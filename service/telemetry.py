@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-import os
+import random
 import re
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TextIO
+
+import orjson
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 
@@ -27,6 +29,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 _TALKATIVE = ("alembic",)
 
 _ENCODER = json.JSONEncoder(default=str)
+_AS_TEXT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 def begin_request(offered: str | None) -> str:
@@ -34,7 +37,9 @@ def begin_request(offered: str | None) -> str:
 
     The caller's ``X-Request-Id`` is kept when it is short and harmless; otherwise, and when there is none, it is new.
     """
-    chosen = offered if offered and ACCEPTABLE.fullmatch(offered) else os.urandom(16).hex()
+    # ids have to differ, not to be secret: this makes no system call, in which threads would change turns
+    new = f"{random.getrandbits(128):032x}"
+    chosen = offered if offered and ACCEPTABLE.fullmatch(offered) else new
     REQUEST_ID.set(chosen)
     return chosen
 
@@ -63,7 +68,10 @@ class JsonFormatter(logging.Formatter):
         entry |= {key: value for key, value in vars(record).items() if key not in _STANDARD and key not in entry}
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return _ENCODER.encode(entry)
+        try:
+            return orjson.dumps(entry, default=str, option=_AS_TEXT).decode()
+        except TypeError:  # half a surrogate pair, or a whole number of more than 64 bits
+            return _ENCODER.encode(entry)
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:

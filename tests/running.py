@@ -162,7 +162,7 @@ class RunningServer:
 
     def workers(self) -> list[int]:
         """The process ids of the workers that have become ready and live."""
-        return [pid for pid in map(int, re.findall(r'"worker": (\d+)', self.output())) if is_alive(pid)]
+        return [pid for pid in map(int, re.findall(r'"worker": ?(\d+)', self.output())) if is_alive(pid)]
 
     @contextmanager
     def only(self, worker: int) -> Iterator[Client]:

@@ -49,6 +49,14 @@ def test_an_entry(logged: io.StringIO) -> None:
     }
 
 
+@pytest.mark.parametrize("odd", ["\ud800", 2**70, float("nan")])
+def test_values_that_are_hard_to_write(logged: io.StringIO, odd: object) -> None:
+    """Half a surrogate pair, a whole number past 64 bits and NaN do not lose the line."""
+    logging.getLogger("service.x").info("odd", extra={"odd": odd})
+    (entry,) = entries(logged)
+    assert entry["odd"] == (None if odd != odd else odd)  # noqa: PLR0124 - NaN
+
+
 def test_an_exception(logged: io.StringIO) -> None:
     """A logged exception brings its traceback along."""
     try:

@@ -20,7 +20,7 @@ BLOCK = 16384
 _FEWEST = 256
 _MOST_CELLS = 1 << 19  # 4 MiB: where hundreds of features are asked for, fewer rows go together
 _TALLEST = 12
-_MOST_SLOTS = 4
+_MOST_SLOTS = 16
 """A level of a ladder has at most so many slots for each node."""
 _LARGEST = np.iinfo(np.int64).max
 
