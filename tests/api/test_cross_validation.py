@@ -41,7 +41,8 @@ def make_target(cells: list[Any]) -> Target:
     ("name", "more"),
     [("iris", {}), ("kyphosis", {"parameters": {"criterion": "entropy", "min_samples_leaf": 5}}), ("width", {}),
      ("iris", {"algorithm": "id3", "parameters": {"numeric": "ordinal"}}),
-     ("kyphosis", {"parameters": {"pruning": "cost_complexity", "pruning_folds": 4, "seed": 2}})],
+     ("kyphosis", {"parameters": {"pruning": "cost_complexity", "pruning_folds": 4, "seed": 2}}),
+     ("kyphosis", {"algorithm": "j48"}), ("iris", {"algorithm": "j48", "parameters": {"pruning": "reduced_error", "seed": 1}})],
 )  # fmt: skip
 def test_beside_trainings(client: FlaskClient, name: str, more: dict[str, Any]) -> None:
     """Each fold's measures are those of a model that is trained on the other rows and evaluated on the fold's."""
