@@ -22,7 +22,7 @@ from service.prediction import Predictor, prepare
 from service.rendering import show_counts, show_number
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
-from service.training import check_numbers, find_usable_rows
+from service.targets import check_numbers, find_usable_rows
 
 NAMED = 5
 """A warning names so many of the unseen labels."""
@@ -116,6 +116,10 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
     column or, where these are refused, values.
     """
     told = record.body["schema"]["target"]
+    if "names" in told:
+        raise InvalidRequest(
+            "a model of several targets cannot be evaluated yet", Fault("/target", "train one for each")
+        )
     target, weight = _select_columns(request, told["name"], predictor)
     others = tuple(column for column in request.table.columns if column not in (target, weight))
     columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.refuse_missing)

@@ -12,10 +12,10 @@ import numpy as np
 from service.core.assemble import place_thresholds
 from service.core.audit import Audited, Listing, find_margins, gather_branches
 from service.core.candidates import NO_ROUTE, Candidates, Form
-from service.core.criteria import Floats
+from service.core.criteria import Floats, find_variances
 from service.core.encoding import CodedFeature
 from service.core.judge import Reason
-from service.core.schema import Feature, Label
+from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.tree import LeafReason, Tree
@@ -46,9 +46,11 @@ def show_leaf_reason(tree: Tree, node: int) -> str | None:
     return reason.name.lower() if tree.is_leaf[node] or reason == LeafReason.RAISED else None
 
 
-def show_answer(tree: Tree, node: int) -> Label:
+def show_answer(tree: Tree, node: int) -> Any:  # noqa: ANN401 - a label, a number, or a list of either
     """What a row that ends at the node is predicted."""
-    answer = float(tree.prediction[node])
+    answer = tree.prediction[node].tolist()
+    if tree.answers:
+        return tree.answers[int(answer)]
     return tree.classes[int(answer)] if tree.classes else answer
 
 
@@ -58,9 +60,11 @@ def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
     if tree.classes:
         shown["counts"] = show_counts(tree.counts[:, node].tolist())
     else:
-        shown["mean"] = float(tree.mean[node])
+        shown["mean"] = tree.mean[node].tolist()
         if tree.statistic == "moments":
             shown["variance"] = float(tree.impurity[node])
+        if tree.statistic == "vectors":
+            shown["variance"] = tree.variances[node].tolist()
         if tree.statistic == "deviations":
             shown["median"] = float(tree.prediction[node])
     return shown | {"impurity": float(tree.impurity[node])}
@@ -298,6 +302,16 @@ def _show_children(tree: Tree, node: int) -> list[dict[str, Any] | None]:
     return [show_statistics(tree, child) for child in range(first, first + int(tree.branches[node]))]
 
 
+def _show_numbers(statistic: Statistic, centre: Any, channel: list[float], impurity: float) -> dict[str, Any]:  # noqa: ANN401 - a number or a list
+    """The mean of a branch, with the variance where that is the impurity; lists where several numbers are predicted."""
+    if statistic == "vectors":
+        outputs = len(centre)
+        mean = [c + s / channel[0] for c, s in zip(centre, channel[1:], strict=False)]
+        return {"mean": mean, "variance": find_variances(np.array(channel), outputs).tolist()}
+    shown = {"mean": centre + channel[1] / channel[0]}
+    return shown | {"variance": impurity} if statistic == "moments" else shown
+
+
 def _show_population(
     learner: Learner, listing: Listing, rows: Ints, counts: Ints, stats: Floats
 ) -> list[list[dict[str, Any]]]:
@@ -305,8 +319,8 @@ def _show_population(
     impurity = learner.objective.impurity(stats)
     weight = learner.objective.criterion.family.weigh(stats)
     classes = learner.objective.criterion.task == "classification"
-    variance = learner.objective.criterion.statistic == "moments"
-    centre = listing.centre[listing.node[rows]].tolist()
+    statistic = learner.objective.criterion.statistic
+    centre = listing.centre[..., listing.node[rows]].T.tolist()
     columns = zip(counts.T.tolist(), weight.T.tolist(), impurity.T.tolist(), stats.T.tolist(), strict=False)
     shown = []
     for i, (numbers, weights, impurities, channels) in zip(range(len(rows)), columns, strict=False):
@@ -318,8 +332,7 @@ def _show_population(
             if classes:
                 population["counts"] = show_counts(channel)
             else:
-                population["mean"] = centre[i] + channel[1] / channel[0]
-                population |= {"variance": impure} if variance else {}
+                population |= _show_numbers(statistic, centre[i], channel, impure)
             branches.append(population | {"impurity": impure})
         shown.append(branches)
     return shown

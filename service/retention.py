@@ -70,7 +70,8 @@ def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Aud
     if tree.classes:
         target = Target(shown["name"], tree.classes, np.asarray(data["target"]), weight=weight)
     else:
-        target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight)
+        names = tuple(shown.get("names", ()))
+        target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight, names=names)
     parameters = Parameters(**record.body["parameters"])
     learner = build_learner(features, target, parameters, shown.get("positive_class"))[0]
     return prepare_audit(learner, target, tree, np.asarray(data["leaf"]))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from service.core.criteria import CRITERIA
-from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
-from service.core.evaluate import measure_fit
+from service.core.errors import Fault, InvalidData, InvalidParameters
+from service.core.evaluate import by_output, measure_fit
 from service.core.folds import take_cells
 from service.core.grow import Progress
 from service.core.learn import Learnt, learn
-from service.core.parameters import CLASSIFIERS, Parameters, Task, resolve
-from service.core.schema import Column, Label, Table, Target
+from service.core.parameters import Parameters, resolve
+from service.core.schema import Column, Target
 from service.core.validate import Plan, cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
 from service.listing import summarize_splits
@@ -28,31 +26,14 @@ from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.store.records import Claim, ModelDraft, ModelRecord, Retention
-
-FEW_WHOLE = 10
-"""A numeric target with so few distinct whole numbers may well be meant as classes: the answer warns."""
-LARGEST_TARGET = 1e150
-"""Beyond it the square of a target overflows."""
-
-
-@dataclass(frozen=True)
-class TrainingRequest:
-    """What to learn from which table."""
-
-    table: Table
-    target: str
-    features: tuple[str, ...] | None = None
-    weight: str | None = None
-    task: Task | None = None
-    algorithm: str = "cart"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    positive_class: Label | None = None
-    missing_target: str = "refuse"
-    cross_validation: int | Mapping[str, Any] | None = None
-    name: str | None = None
-    description: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    retain: Retention | None = None
+from service.targets import (
+    TrainingRequest,
+    build_target,
+    check_counts,
+    decide_task,
+    find_usable_rows,
+    select_columns,
+)
 
 
 def train(
@@ -75,11 +56,11 @@ def train(
     learnt = learn(columns, target, capped, request.positive_class, progress)
     warnings = ready.warnings + _find_warnings(learnt, target, ready.parameters, settings)
     retention = request.retain or settings.retain
-    body = _describe(request, ready.parameters, learnt, ready.target_column, warnings)
+    body = _describe(request, ready.parameters, learnt, ready.targets, warnings)
     if ready.plan is not None:
         trials = cross_validate(columns, target, capped, request.positive_class, ready.plan, report)
         body["metrics"]["cross_validation"] = show_trials(ready.plan, trials)
-    sha256 = hash_data([*columns, ready.target_column])
+    sha256 = hash_data([*columns, *ready.targets])
     body["training"] |= {"data_sha256": sha256, "seconds": round(clock() - began, 4)}
     return store.add(
         ModelDraft(
@@ -104,7 +85,7 @@ class Prepared:
 
     columns: list[Column]
     target: Target
-    target_column: Column
+    targets: list[Column]
     parameters: Parameters
     capped: Parameters
     plan: Plan | None
@@ -114,25 +95,31 @@ class Prepared:
 def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     """Everything that comes before learning; raises what `train` raises for a request that does not do."""
     posted = dict(request.parameters)
-    columns, target_column, weight_column = _select_columns(request)
-    task, warnings = _decide_task(request, target_column, posted)
+    columns, targets, weight_column = select_columns(request)
+    task, warnings = decide_task(request, targets, posted)
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
     plan = read_plan(request.cross_validation, parameters.seed)
-    keep = find_usable_rows(target_column, weight_column, request.missing_target)
+    if len(targets) > 1:
+        _check_several(parameters, plan)
+    keep = np.logical_and.reduce(
+        [find_usable_rows(target, weight_column, request.missing_target) for target in targets]
+    )
+    if not keep.any():
+        raise InvalidData(Fault("/data", "no row has all targets and a weight above 0: at least one is needed"))
     if parameters.criterion == "poisson":
-        _check_counts(target_column, keep)
+        check_counts(targets[0], keep)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]
-        target_column = take_cells(target_column, keep)
+        targets = [take_cells(each, keep) for each in targets]
         weight_column = weight_column and take_cells(weight_column, keep)
-    target = _build_target(task, target_column, weight_column, settings)
+    target = build_target(task, targets, weight_column, settings)
     if plan is not None:
         warnings += check_plan(plan, target)
     capped = parameters
     if parameters.max_depth != 0:
         capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
-    return Prepared(columns, target, target_column, parameters, capped, plan, warnings)
+    return Prepared(columns, target, targets, parameters, capped, plan, warnings)
 
 
 def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[str, Any] | None:
@@ -143,55 +130,12 @@ def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[st
     return pack_summary(summarize_splits(learnt, learnt.target, settings.summary_splits))
 
 
-def _select_columns(request: TrainingRequest) -> tuple[list[Column], Column, Column | None]:
-    posted = {column.name: column for column in request.table.columns}
-    faults = []
-
-    def check(name: str, place: str) -> None:
-        if name not in posted:
-            faults.append(Fault(place, f'there is no column "{name}" in the data: {", ".join(list(posted)[:20])}'))
-
-    check(request.target, "/target")
-    if request.weight is not None:
-        check(request.weight, "/weight")
-        if request.weight == request.target:
-            faults.append(Fault("/weight", "the target cannot be the weight"))
-    reserved = {request.target, request.weight}
-    names = request.features if request.features is not None else tuple(n for n in posted if n not in reserved)
-    for index, name in enumerate(names):
-        check(name, pointer("features", index))
-        if name in reserved:
-            faults.append(Fault(pointer("features", index), f'"{name}" is the target or the weight, not a feature'))
-        if name in names[:index]:
-            faults.append(Fault(pointer("features", index), f'"{name}" is named twice'))
+def _check_several(parameters: Parameters, plan: Plan | None) -> None:
+    """Raise InvalidParameters for what is of one target only."""
+    asked = {"/parameters/pruning": parameters.pruning, "/cross_validation": plan}
+    faults = [Fault(place, "is for a single target") for place, value in asked.items() if value is not None]
     if faults:
-        raise InvalidData(faults)
-    if request.table.rows == 0:
-        raise InvalidData(Fault("/data", "there are no rows: a model needs one at least"))
-    weight = None if request.weight is None else posted[request.weight]
-    return [posted[name] for name in names], posted[request.target], weight
-
-
-def _decide_task(request: TrainingRequest, target: Column, posted: Mapping[str, Any]) -> tuple[Task, list[str]]:
-    """The task that was asked for or that the criterion, the positive class or the target's kind means."""
-    criterion = CRITERIA.get(str(posted.get("criterion")))
-    if request.task is not None:
-        task: Task = request.task
-    elif criterion is not None:
-        task = criterion.task
-    elif request.positive_class is not None or target.kind != "numeric" or request.algorithm in CLASSIFIERS:
-        task = "classification"
-    else:
-        distinct = np.unique(target.values[~target.is_missing()])
-        few = len(distinct) <= FEW_WHOLE and bool((distinct == np.floor(distinct)).all())
-        hint = (
-            f'"{target.name}" has {len(distinct)} distinct whole numbers and was taken as a number; if they are '
-            'classes, say "task": "classification"'
-        )
-        return "regression", [hint] if few else []
-    if task == "regression" and target.kind != "numeric":
-        raise UnsuitableTask(Fault("/target", f'"{target.name}" is {target.kind}: regression needs numbers'))
-    return task, []
+        raise InvalidParameters(faults)
 
 
 def _check_depth(parameters: Parameters, settings: Settings) -> None:
@@ -199,91 +143,6 @@ def _check_depth(parameters: Parameters, settings: Settings) -> None:
         raise InvalidParameters(
             Fault("/parameters/max_depth", f"is more than this service allows ({settings.max_depth})")
         )
-
-
-def find_usable_rows(target: Column, weight: Column | None, missing_target: str) -> NDArray[np.bool_]:
-    """(row,) True for rows that have a target and a weight above 0; a row of weight 0 equals no row.
-
-    Raises InvalidData where none is left, where a weight is not one, and, unless ``missing_target`` is ``drop``, where
-    a target is missing.
-    """
-    missing = target.is_missing()
-    if missing.any() and missing_target == "refuse":
-        row = int(missing.argmax())
-        raise InvalidData(
-            Fault(
-                pointer("data", "columns", target.name, row),
-                f"the target has no value in {int(missing.sum())} rows, the first is row {row}: fill them in, or say "
-                '"missing_target": "drop"',
-            )
-        )
-    keep = ~missing
-    if weight is not None:
-        keep &= _check_weights(weight) > 0
-    if not keep.any():
-        raise InvalidData(Fault("/data", "no row has a target and a weight above 0: at least one is needed"))
-    return keep
-
-
-def _check_weights(weight: Column) -> NDArray[np.float64]:
-    if weight.kind != "numeric":
-        raise InvalidData(Fault("/weight", f'"{weight.name}" is {weight.kind}: weights are numbers'))
-    values = weight.values.astype(np.float64)
-    bad = weight.is_missing() | ~np.isfinite(values) | (values < 0)
-    if bad.any():
-        row = int(bad.argmax())
-        message = f"the weight of row {row} is not a number of 0 or more"
-        raise InvalidData(Fault(pointer("data", "columns", weight.name, row), message))
-    with np.errstate(over="ignore"):
-        if not np.isfinite(values.sum()):
-            raise InvalidData(Fault("/weight", "the weights add up to more than a number can hold: scale them down"))
-    return values
-
-
-def check_numbers(column: Column) -> NDArray[np.float64]:
-    """(row,) the targets of a regression; raises InvalidData at the first that is too large to be squared."""
-    values = column.values.astype(np.float64)
-    bad = ~(np.abs(values) <= LARGEST_TARGET)
-    if bad.any():
-        row = int(bad.argmax())
-        message = f"a target is a number of at most {LARGEST_TARGET:g} either way"
-        raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
-    return values
-
-
-def _check_counts(column: Column, keep: NDArray[np.bool_]) -> None:
-    """Raise InvalidData that names the first of the rows to ``keep`` whose target is below 0, or says that all are."""
-    below = keep & (column.values < 0)
-    if below.any() or not column.values[keep].any():
-        row = int((below if below.any() else keep).argmax())
-        message = f'"poisson" needs targets of 0 or more, one of them above 0: row {row} has {column.values[row]:g}'
-        raise InvalidData(Fault(pointer("data", "columns", column.name, row), message))
-
-
-def _build_target(task: Task, column: Column, weight: Column | None, settings: Settings) -> Target:
-    weights = None if weight is None else weight.values.astype(np.float64)
-    if weights is not None and (weights == 1).all():
-        weights = None
-    if task == "regression":
-        return Target(column.name, values=check_numbers(column), weight=weights)
-    classes, codes = _code_classes(column)
-    if len(classes) > settings.max_classes:
-        raise UnsuitableTask(
-            Fault(
-                "/target",
-                f'"{column.name}" has {len(classes)} classes; this service allows {settings.max_classes} '
-                '(TREEWRIGHT_MAX_CLASSES), and for numbers there is "task": "regression"',
-            )
-        )
-    return Target(column.name, classes, codes.astype(np.int32), weight=weights)
-
-
-def _code_classes(column: Column) -> tuple[tuple[Label, ...], NDArray[np.integer]]:
-    """The classes that occur, in the order of the categories or ascending, and (row,) the class of each row."""
-    values, codes = np.unique(column.values, return_inverse=True)
-    if column.kind == "numeric":
-        return tuple(values.tolist()), codes
-    return tuple(column.categories[code] for code in values.tolist()), codes
 
 
 def _find_warnings(learnt: Learnt, target: Target, parameters: Parameters, settings: Settings) -> list[str]:
@@ -302,12 +161,16 @@ def _find_warnings(learnt: Learnt, target: Target, parameters: Parameters, setti
 
 
 def _describe(
-    request: TrainingRequest, parameters: Parameters, learnt: Learnt, column: Column,
+    request: TrainingRequest, parameters: Parameters, learnt: Learnt, columns: Sequence[Column],
     warnings: Sequence[str],
 ) -> dict[str, Any]:  # fmt: skip
     """The JSON-able part of the record."""
     tree, target = learnt.tree, learnt.target
-    shown: dict[str, Any] = {"name": target.name, "kind": column.kind if target.is_classification else "numeric"}
+    shown: dict[str, Any] = {"name": target.name, "kind": columns[0].kind if target.is_classification else "numeric"}
+    metrics: dict[str, Any] = {**measure_fit(tree, target, learnt.leaf)}
+    if target.names:
+        shown["names"] = list(target.names)
+        metrics["by_target"] = by_output(target, tree.prediction[learnt.leaf])
     if target.is_classification:
         shown["classes"] = list(target.classes)
         shown["positive_class"] = request.positive_class
@@ -324,7 +187,7 @@ def _describe(
         "schema": {"features": features, "target": shown},
         "training": {"rows": len(learnt.leaf), "columns": len(tree.features)},
         "tree": {"nodes": tree.nodes, "leaves": int(tree.is_leaf.sum()), "depth": int(tree.depth.max())},
-        "metrics": measure_fit(tree, target, learnt.leaf),
+        "metrics": metrics,
         "pruning": describe_pruning(parameters, learnt.pruning),
         "warnings": list(warnings),
     }

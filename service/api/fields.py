@@ -12,6 +12,8 @@ from service.api.state import settings
 SCALAR = {"type": ["string", "number", "boolean"]}
 CELL = {"type": ["string", "number", "boolean", "null"]}
 COUNTS = {"type": "array", "items": {"type": "number"}}
+NUMBERS: dict[str, Any] = {"type": ["number", "array"], "items": {"type": "number"}}
+PREDICTION: dict[str, Any] = {"type": ["string", "number", "boolean", "array"], "items": SCALAR}
 
 _COLUMNS = {
     "title": "columns",
@@ -95,6 +97,20 @@ class ClassLabel(Anything):
         if not isinstance(value, str | int | float | bool):
             raise ValidationError("A class is a string, a number, true or false.")
         return value
+
+
+class TargetNames(Anything):
+    """The column to predict, or several numbers at once."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        names = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+        about = "The column to predict, or a list of several numeric ones"
+        super().__init__({"oneOf": [{"type": "string"}, names], "description": about}, **options)
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+            return value
+        raise ValidationError("Give the name of a column, or a list of names.")
 
 
 class PageLimit(fields.Integer):

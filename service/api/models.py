@@ -39,6 +39,7 @@ _TARGET = {
     "properties": {
         "name": {"type": "string"},
         "kind": _KIND,
+        "names": {"type": "array", "items": {"type": "string"}, "description": "Of several targets"},
         "classes": {"type": "array", "items": SCALAR, "description": "Classification only"},
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },

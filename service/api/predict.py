@@ -10,7 +10,7 @@ from marshmallow import Schema, fields
 
 from service import prediction
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData
+from service.api.fields import COUNTS, PREDICTION, SCALAR, Anything, Envelope, PredictionData
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
@@ -34,7 +34,9 @@ class PredictionSchema(Schema):
     """Predictions, in the order of the rows."""
 
     model = fields.Nested(SummarySchema, required=True)
-    predictions = Anything({"type": "array", "items": SCALAR}, required=True)
+    predictions = Anything(
+        {"type": "array", "items": {**PREDICTION, "description": "Of several targets a list"}}, required=True
+    )
     classes = Anything({"type": "array", "items": SCALAR, "description": "Classification only"})
     probabilities = Anything(
         {"type": "array", "items": COUNTS, "description": "For each row, of each class; classification only"}

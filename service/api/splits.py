@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service import auditing
 from service.api.blueprint import Resource
-from service.api.fields import CELL, COUNTS, SCALAR, Anything, Envelope, PageLimit, choice, text
+from service.api.fields import CELL, COUNTS, NUMBERS, SCALAR, Anything, Envelope, PageLimit, choice, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
 from service.api.state import recent, settings, store
@@ -43,8 +43,8 @@ _MEASURED = {
     "n": {"type": "integer", "description": "Rows"},
     "weight": {"type": "number"},
     "counts": {**COUNTS, "description": "The weight of each class; classification only"},
-    "mean": {"type": "number", "description": "Regression only"},
-    "variance": {"type": "number", "description": "Regression by variance only"},
+    "mean": {**NUMBERS, "description": "Regression only; of several targets a list"},
+    "variance": {**NUMBERS, "description": "Regression by variance only; of several targets a list"},
     "impurity": {"type": "number"},
 }
 _BRANCH = {
@@ -82,8 +82,8 @@ class AuditedNodeSchema(Schema):
     n = fields.Integer(required=True, metadata={"description": "Rows"})
     weight = fields.Float(required=True)
     counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
-    mean = fields.Float(metadata={"description": "Regression only"})
-    variance = fields.Float(metadata={"description": "Regression by variance only"})
+    mean = Anything({**NUMBERS, "description": "Regression only; of several targets a list"})
+    variance = Anything({**NUMBERS, "description": "Regression by variance only; of several targets a list"})
     median = fields.Float(metadata={"description": "Regression by absolute error only"})
     impurity = fields.Float(required=True)
     leaf = fields.Boolean(required=True)

@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from service import training
 from service.api.blueprint import Resource
-from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TrainingData, choice, text
+from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TargetNames, TrainingData, choice, text
 from service.api.jobs import JobSchema, answer_job, prefers_job
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
@@ -24,6 +24,7 @@ from service.readers.declarations import CATEGORIES, read_declarations
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
 from service.store.naming import NAME, check_description, check_name, check_tags
+from service.targets import TrainingRequest
 
 blueprint = Resource("train", __name__, description="Training")
 
@@ -50,7 +51,7 @@ class TrainingSchema(Envelope):
     """What to learn from which data; null counts as absent where it is allowed."""
 
     data = TrainingData()
-    target = text("The column to predict", required=True)
+    target = TargetNames(required=True)
     features = fields.List(
         fields.String(), allow_none=True, metadata={"description": "The columns to learn from; all others if absent"}
     )
@@ -115,33 +116,33 @@ def train_model(envelope: dict[str, Any]) -> Response:
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
 
 
-def _is_large(training_request: training.TrainingRequest) -> bool:
+def _is_large(training_request: TrainingRequest) -> bool:
     table, plan = training_request.table, read_plan(training_request.cross_validation, None)
     trees = 1 if plan is None else 1 + plan.trials
     return table.rows * len(table.columns) * trees > settings().job_cells
 
 
-def _describe(training_request: training.TrainingRequest) -> dict[str, Any]:
+def _describe(training_request: TrainingRequest) -> dict[str, Any]:
     """What listings say of the job."""
-    table = training_request.table
+    table, target = training_request.table, training_request.target
     return {
         "name": training_request.name,
-        "target": training_request.target,
+        "target": target if isinstance(target, str) else ", ".join(target),
         "algorithm": training_request.algorithm,
         "rows": table.rows,
         "columns": len(table.columns),
     }
 
 
-def read_request(envelope: dict[str, Any]) -> training.TrainingRequest:
+def read_request(envelope: dict[str, Any]) -> TrainingRequest:
     """The request of the use case. Raises `InvalidRequest` and `InvalidData`, before anything is learnt."""
     check_name(envelope.get("name"))
     check_description(envelope["description"])
     check_tags(envelope["tags"])
-    features = envelope.get("features")
-    return training.TrainingRequest(
+    features, target = envelope.get("features"), envelope["target"]
+    return TrainingRequest(
         table=_read_data(envelope),
-        target=envelope["target"],
+        target=target if isinstance(target, str) else tuple(target),
         features=None if features is None else tuple(features),
         weight=envelope.get("weight"),
         task=envelope.get("task"),

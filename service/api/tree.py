@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 
 from service import auditing
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything
+from service.api.fields import COUNTS, NUMBERS, PREDICTION, SCALAR, Anything
 from service.api.json import answer
 from service.api.models import REFERENCE
 from service.api.splits import SPLIT
@@ -28,14 +28,14 @@ class NodeSchema(Schema):
     n = fields.Integer(required=True, metadata={"description": "Rows"})
     weight = fields.Float(required=True)
     counts = Anything({**COUNTS, "description": "The weight of each class; classification only"})
-    mean = fields.Float(metadata={"description": "Regression only"})
-    variance = fields.Float(metadata={"description": "Regression by variance only"})
+    mean = Anything({**NUMBERS, "description": "Regression only; of several targets a list"})
+    variance = Anything({**NUMBERS, "description": "Regression by variance only; of several targets a list"})
     median = fields.Float(metadata={"description": "Regression by absolute error only"})
     impurity = fields.Float(required=True)
     score = fields.Float(
         required=True, allow_none=True, metadata={"description": "Of its split, by the model's criterion"}
     )
-    prediction = Anything({**SCALAR, "description": "What a row that ends here is predicted"}, required=True)
+    prediction = Anything({**PREDICTION, "description": "What a row that ends here is predicted"}, required=True)
     leaf = fields.Boolean(required=True)
     reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf, or `raised`"})
 

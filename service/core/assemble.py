@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Form
-from service.core.criteria import Floats
+from service.core.criteria import Floats, find_variances
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
 from service.core.grow import Growth
 from service.core.schema import Target
@@ -36,9 +36,13 @@ def build_tree(
     stats = table["stats"]
     counts = stats if target.is_classification else np.zeros((0, len(parent)))
     mean = table["centre"] if target.is_classification else _find_means(stats, table["centre"])
+    variances = np.zeros((len(parent), 0))
     answer = np.where(np.isnan(table["answer"]), mean, table["answer"])
     if learner.parameters.rate_prior is not None:
         answer = shrink_rates(stats[0], mean, learner.parameters.rate_prior)
+    if target.statistic == "vectors":
+        mean, variances = mean.T, find_variances(stats, len(mean)).T
+        answer = mean
     probability, prediction = predict(counts, answer, parent, table["rows"], shown, loss)
     tree = Tree(
         features=tuple(coded.feature for coded in learner.features),
@@ -54,6 +58,8 @@ def build_tree(
         prediction=prediction,
         reason=table["reason"],
         statistic=target.statistic,
+        variances=variances,
+        answers=(),
         **_write_splits(learner, growth, rank, len(parent)),
     )
     return tree, rank[growth.leaf]
@@ -79,7 +85,9 @@ def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
 
 
 def _find_means(stats: Floats, centre: Floats) -> Floats:
-    mean: Floats = np.divide(stats[1], stats[0], out=np.zeros_like(centre), where=stats[0] > 0)
+    """The mean of each node, or of each output (output, node); 0 where nothing weighs."""
+    sums = stats[1] if centre.ndim == 1 else stats[1 : 1 + len(centre)]
+    mean: Floats = np.divide(sums, stats[0], out=np.zeros_like(centre), where=stats[0] > 0)
     return mean + centre
 
 

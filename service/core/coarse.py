@@ -38,6 +38,7 @@ def can_bound(learner: Learner) -> bool:
     """True where bins can be discarded under these parameters; else cuts are found by sorting alone."""
     return (
         learner.objective.criterion.name in BOUNDS
+        and learner.objective.criterion.statistic != "vectors"
         and learner.parameters.selection == "criterion"
         and not learner.parameters.has_cut_rules
         and learner.directions is None

@@ -136,6 +136,41 @@ RATES = Family(poisson, concentrate_poisson, weigh_numbers)
 ABSOLUTE = Family(mean_apart, concentrate_apart, weigh_numbers)
 
 
+Measure = Callable[[Floats, Floats], Floats]
+"""Of ``branches: (channel, branch, ...)`` and their ``node: (channel, ...)``, which may broadcast."""
+
+
+def make_vector_family(outputs: int) -> Family:
+    """The mean of the variances of several outputs: weight, the sum of each, then the squares of each."""
+    sums, squares = slice(1, 1 + outputs), slice(1 + outputs, 1 + 2 * outputs)
+
+    def concentrate(stats: Floats) -> Floats:
+        total: Floats = (stats[sums] * stats[sums]).sum(0)
+        return _divide(total, stats[0]) / outputs
+
+    def impurity(stats: Floats) -> Floats:
+        total: Floats = stats[squares].sum(0)
+        return np.maximum(_divide(total / outputs - concentrate(stats), stats[0]), 0.0)
+
+    return Family(impurity, concentrate, weigh_numbers)
+
+
+def find_variances(stats: Floats, outputs: int) -> Floats:
+    """(output, ...) the variance of each output, never below 0; see `make_vector_family`."""
+    sums, squares = stats[1 : 1 + outputs], stats[1 + outputs : 1 + 2 * outputs]
+    return np.maximum(_divide(squares - _divide(sums * sums, stats[0]), stats[0]), 0.0)
+
+
+def list_number_measures(family: Family) -> dict[str, Measure]:
+    """The measures of the variance, by the family that tells it."""
+    return {
+        "variance_cost": family.cost,
+        "variance_reduction": family.gain,
+        "pairwise_variance_reduction": family.pairwise_gain,
+        "information_content": family.information_content,
+    }
+
+
 def _only_binary(score: Floats, branches: Floats) -> Floats:
     """``score`` where the first two branches hold something and no other does, NaN elsewhere."""
     occupied = branches.sum(0) > 0
@@ -184,9 +219,6 @@ def true_positive_rate(branches: Floats, positive: int) -> Floats:
     return _only_binary(np.where(total > 0, _divide(true_positive, total), np.nan), branches)
 
 
-Measure = Callable[[Floats, Floats], Floats]
-"""Of ``branches: (channel, branch, ...)`` and their ``node: (channel, ...)``, which may broadcast."""
-
 CLASS_MEASURES: dict[str, Measure] = {
     "gini_cost": GINI.cost,
     "gini_gain": GINI.gain,
@@ -202,12 +234,7 @@ POSITIVE_MEASURES: dict[str, Callable[[Floats, int], Floats]] = {
     "positive_correctness": positive_correctness,
     "true_positive_rate": true_positive_rate,
 }
-NUMBER_MEASURES: dict[str, Measure] = {
-    "variance_cost": VARIANCE.cost,
-    "variance_reduction": VARIANCE.gain,
-    "pairwise_variance_reduction": VARIANCE.pairwise_gain,
-    "information_content": VARIANCE.information_content,
-}
+NUMBER_MEASURES = list_number_measures(VARIANCE)
 DEVIANCE_MEASURES: dict[str, Measure] = {
     "poisson_deviance_cost": POISSON.cost,
     "poisson_deviance_reduction": POISSON.gain,

@@ -48,14 +48,39 @@ def measure_fit(tree: Tree, target: Target, node: Ints) -> Metrics:
         return {"accuracy": float(np.average(answer == target.codes, weights=target.weight))}
     if target.values is None:
         return {}
-    error = target.values - answer
-    square = float(np.average(error * error, weights=target.weight))
-    offset = target.values - np.average(target.values, weights=target.weight)
-    spread = float(np.average(offset * offset, weights=target.weight))
+    if target.names:
+        return measure_outputs(target, answer)
+    return _measure_errors(target.values, answer, target.weight)
+
+
+def _measure_errors(values: Floats, answer: Floats, weight: Floats | None) -> Metrics:
+    error = values - answer
+    square = float(np.average(error * error, weights=weight))
+    offset = values - np.average(values, weights=weight)
+    spread = float(np.average(offset * offset, weights=weight))
     return {
         "r2": 1.0 - square / spread if spread > 0 else None,
-        "mae": float(np.average(np.abs(error), weights=target.weight)),
+        "mae": float(np.average(np.abs(error), weights=weight)),
         "rmse": square**0.5,
+    }
+
+
+def measure_outputs(target: Target, answer: Floats) -> Metrics:
+    """The means over all outputs of what `by_output` says of each; ``answer: (row, output)``."""
+    every = list(by_output(target, answer).values())
+    mean: Metrics = {}
+    for name in every[0]:
+        known = [value for each in every if (value := each[name]) is not None]
+        mean[name] = sum(known) / len(every) if len(known) == len(every) else None
+    return mean
+
+
+def by_output(target: Target, answer: Floats) -> dict[str, Metrics]:
+    """What `measure_fit` says of each output, by its name."""
+    values = np.zeros((0, 0)) if target.values is None else target.values
+    return {
+        name: _measure_errors(values[:, place], answer[:, place], target.weight)
+        for place, name in enumerate(target.names)
     }
 
 

@@ -278,8 +278,8 @@ def _record(
         stats, rows, centre = batch.stats, batch.rows, batch.tally.centre
     else:
         stats, rows = np.zeros((len(batch.stats), count)), np.zeros(count, np.int64)
-        centre, spread = np.zeros(count), np.zeros(count)
-        stats[:, at], rows[at], centre[at], spread[at] = batch.stats, batch.rows, batch.tally.centre, impurity
+        centre, spread = np.zeros((*batch.tally.centre.shape[:-1], count)), np.zeros(count)
+        stats[:, at], rows[at], centre[..., at], spread[at] = batch.stats, batch.rows, batch.tally.centre, impurity
         impurity = spread
     answer = np.full(count, np.nan)
     if batch.answer is not None:

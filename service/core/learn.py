@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from service.core.assemble import build_tree
-from service.core.criteria import CRITERIA, RATE_CRITERION, Floats
+from service.core.criteria import CRITERIA, RATE_CRITERION, Floats, make_vector_family
 from service.core.encoding import CodedFeature, encode
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.grow import Progress, grow
@@ -55,9 +55,9 @@ def learn(
     """
     features = encode(columns, parameters.numeric == "ordinal")
     _check_features(features, parameters)
+    target = prepare_target(target, parameters)
     learner, shown = build_learner(features, target, parameters, positive)
     learner = replace(learner, sizes=sizes)
-    target = prepare_target(target, parameters)
     costs = Costs(shown, parameters.loss)
 
     def grow_tree(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Ints]:
@@ -80,6 +80,10 @@ def learn(
 def prepare_target(target: Target, parameters: Parameters) -> Target:
     """The target with what the criterion sums of it. Raises UnsuitableTask where it cannot be summed so."""
     criterion = CRITERIA[parameters.criterion]
+    if target.values is not None and target.values.ndim > 1:
+        if criterion.statistic != "moments":
+            raise UnsuitableTask(Fault("/target", f'"{criterion.name}" is for one target: several have "variance"'))
+        return replace(target, statistic="vectors")
     if target.values is None or criterion.statistic == target.statistic:
         return target
     if criterion.statistic == "deviance" and not (target.values.min() >= 0 and target.values.any()):
@@ -123,6 +127,9 @@ def _check_features(features: Sequence[CodedFeature], parameters: Parameters) ->
 def build_objective(target: Target, parameters: Parameters, positive: Label | None) -> tuple[Objective, Floats | None]:
     """What is maximized, and (class,) the factors that probabilities see (None: all 1)."""
     criterion = CRITERIA[parameters.criterion]
+    if target.values is not None and target.values.ndim > 1:
+        family = make_vector_family(target.values.shape[1])
+        criterion = replace(criterion, family=family, statistic="vectors")
     if target.codes is None:
         if parameters.rate_prior is not None:
             criterion = RATE_CRITERION
@@ -199,6 +206,8 @@ def _find_directions(features: Sequence[CodedFeature], target: Target, parameter
     if not parameters.monotonic:
         return None
     place = pointer("parameters", "monotonic")
+    if target.names:
+        raise UnsuitableTask(Fault(place, "monotonic features need a single target"))
     if target.is_classification and len(target.classes) != 2:
         raise UnsuitableTask(Fault(place, "monotonic features need two classes, or regression"))
     if parameters.empty_branches:

@@ -21,6 +21,7 @@ from service.core.criteria import (
     Criterion,
     Floats,
     Measure,
+    list_number_measures,
 )
 
 
@@ -61,6 +62,8 @@ class Objective:
         """Every measure that applies, by name; each takes altered branches and their altered node."""
         if self.criterion.family is RATES:
             return RATE_MEASURES
+        if self.criterion.statistic == "vectors":
+            return list_number_measures(self.criterion.family)
         if self.criterion.task == "regression":
             return MEASURES_OF[self.criterion.statistic]
         if self.positive is None:
@@ -69,7 +72,7 @@ class Objective:
 
     def list_measures(self) -> list[str]:
         """The names of the measures that listings show: of numbers also those that `rescore` works out."""
-        if self.criterion.task == "classification":
+        if self.criterion.task == "classification" or self.criterion.statistic == "vectors":
             return list(self.measures())
         return list(dict.fromkeys(name for measures in MEASURES_OF.values() for name in measures))
 
@@ -87,7 +90,8 @@ class Objective:
         if measure in GAINS:
             return value * share
         if measure in COSTS:
-            impurity = COSTS[measure].impurity
+            vectors = self.criterion.statistic == "vectors"
+            impurity = (self.criterion.family if vectors else COSTS[measure]).impurity
             return impurity(known + gone) - (impurity(known) - value) * share
         if measure in RATIOS or measure == "information_content":
             return self._rate_content(measure, branches, known, gone, share)

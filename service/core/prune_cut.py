@@ -13,7 +13,7 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 
-BY_NODE_FIRST = ("probability",)
+BY_NODE_FIRST = ("probability", "prediction", "mean", "variances")
 """Arrays whose first axis is the node; it is the last one of all others."""
 LEAF = {
     "feature": -1,
@@ -28,7 +28,7 @@ LEAF = {
     "score": np.nan,
 }
 """What a leaf has where an inner node has its split."""
-OTHERS = ("features", "classes", "category_start", "category_branch", "loss", "surrogates")
+OTHERS = ("features", "classes", "answers", "statistic", "category_start", "category_branch", "loss", "surrogates")
 """What does not have an entry for each node, or is laid out anew."""
 
 

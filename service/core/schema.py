@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 Kind = Literal["numeric", "boolean", "nominal", "ordinal"]
 Label = str | int | float | bool
-Statistic = Literal["moments", "deviance", "deviations"]
-"""What is known of numbers: weight, sum, squares; what the Poisson deviance is made of; deviations from medians."""
+Statistic = Literal["moments", "deviance", "deviations", "vectors"]
+"""What is known of numbers: weight, sum, squares, of one or of vectors; Poisson deviances; deviations from medians."""
 KINDS: tuple[Kind, ...] = ("numeric", "boolean", "nominal", "ordinal")
 
 MISSING = -1
@@ -74,6 +74,8 @@ class Feature:
 class Target:
     """What is learnt: ``codes: (row,)`` int32 into ``classes``, or for regression ``values: (row,)`` float64.
 
+    Of several numbers at once ``values`` are (row, output), whose ``names`` are given.
+
     ``weight: (row,)`` float64, all positive; None where every row weighs 1. ``statistic`` is what is summed of values.
     """
 
@@ -83,6 +85,7 @@ class Target:
     values: NDArray[np.float64] | None = None
     weight: NDArray[np.float64] | None = None
     statistic: Statistic = "moments"
+    names: tuple[str, ...] = ()
 
     @property
     def is_classification(self) -> bool:

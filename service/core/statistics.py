@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,7 +75,10 @@ class Tally:
         self.centre = np.zeros(entries.nodes)
         self.reach = np.zeros((2, entries.nodes))
         if target.values is not None:
-            self._centre_values(target.values[entries.row], entries, target.statistic)
+            if target.values.ndim > 1:
+                self._centre_vectors(target, entries)
+            else:
+                self._centre_values(target.values[entries.row], entries, target.statistic)
         self._by_row: list[list[Floats]] | None = None
 
     def _centre_values(self, values: Floats, entries: Entries, statistic: Statistic) -> None:
@@ -105,6 +108,13 @@ class Tally:
         if statistic == "deviations":
             self.quantities, self.ranking = self.quantities[:2], rank_targets(values, offset, entries.node)
 
+    def _centre_vectors(self, target: Target, entries: Entries) -> None:
+        """Weight, then the sum of each output, then the squares of each, about the node's own means (output, node)."""
+        parts = [Tally(replace(target, values=values), entries) for values in np.asarray(target.values).T]
+        sums, squares = ([part.quantities[which] for part in parts] for which in (1, 2))
+        self.quantities, self._scored = (self._whole_weight, *sums, *squares), 1 + len(parts)
+        self.centre = np.stack([part.centre for part in parts])
+
     def _add_deviance(self, values: Floats, offset: Floats, weight: Floats | float, entries: Entries) -> None:
         """Instead of squares: how many targets are above 0, and the deviance about the centre."""
         centre = self.centre[entries.node]
@@ -120,11 +130,16 @@ class Tally:
         part.quantities = tuple(quantity.take(inside, keep) for quantity in self.quantities)
         part._whole_weight = part.quantities[0]
         part._squares = None if self._squares is None else self._squares.take(inside, keep)
-        part.centre, part.reach = self.centre[keep], self.reach[:, keep]
+        part.centre, part.reach = self.centre[..., keep], self.reach[:, keep]
         part.ranking = None if self.ranking is None else self.ranking.take(inside)
         part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers each row has to be predicted."""
+        return self._scored - 1 if self.centre.ndim > 1 else 1
 
     @property
     def row(self) -> Ints:

@@ -132,6 +132,9 @@ def _order_slots(
     stats = tally.combine(known.sums, block.node[known.segment])
     if tally.classes == 0:
         keys = [stats[1] / stats[0] if typical is None else typical]
+        if tally.outputs > 1:
+            means = stats[1 : 1 + tally.outputs] / stats[0]
+            keys = [_project(means, stats[0], start, count, exhaustive)]
     else:
         stats = stats if alteration is None else stats * alteration[:, None]
         share = stats / stats.sum(0)

@@ -8,7 +8,7 @@ Nodes stand in breadth-first order, node 0 is the root, the children of a node s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any
 
@@ -51,7 +51,8 @@ class Tree:
     ``beside_whole: (2, node)`` are the training values next to the threshold. ``category_branch[category_start[i] +
     code]`` is the branch of a category at node i, -1 where the node saw none of it. ``counts: (class, node)`` are
     class weights, ``probability: (node, class)`` what is answered; ``mean`` stands in for both in regression, of which
-    ``statistic`` says what ``impurity`` is made of: squares, or deviances.
+    ``statistic`` says what ``impurity`` is made of: squares, or deviances. Of several numbers ``mean``, ``prediction``
+    and ``variances`` are (node, output). Where there are ``answers``, ``prediction`` is which of them.
     """
 
     features: tuple[Feature, ...]
@@ -79,6 +80,8 @@ class Tree:
     score: Floats
     reason: Ints
     statistic: Statistic = "moments"
+    variances: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    answers: tuple[Any, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -94,18 +97,21 @@ class Tree:
         """A plain dict of arrays, lists, strings and numbers, to be stored."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["features"] = [[f.name, f.kind, list(f.categories), f.integer] for f in self.features]
-        return plain | {"classes": list(self.classes), "layout": TREE_LAYOUT}
+        return plain | {"classes": list(self.classes), "answers": list(self.answers), "layout": TREE_LAYOUT}
 
     @classmethod
     def from_arrays(cls, plain: Mapping[str, Any]) -> Tree:
         """The tree that `as_arrays` described."""
         # np.asarray looks through memory maps, whose own indexing is slow
-        plain_names = ("features", "classes", "statistic")
-        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in plain_names}
+        others = ("features", "classes", "statistic", "variances", "answers")
+        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in others}
         features = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
         # what older files lack has its default
-        statistic = plain.get("statistic", "moments")
-        return cls(**known, features=features, classes=tuple(plain["classes"]), statistic=statistic)
+        variances = np.asarray(plain.get("variances", np.zeros((len(known["parent"]), 0))))
+        return cls(
+            **known, features=features, classes=tuple(plain["classes"]), statistic=plain.get("statistic", "moments"),
+            variances=variances, answers=tuple(plain.get("answers", ())),
+        )  # fmt: skip
 
 
 def choose_answers(probability: Floats, loss: Sequence[Sequence[float]] | None) -> Floats:

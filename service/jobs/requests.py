@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from service.core.schema import Column, Table
-from service.training import TrainingRequest
+from service.targets import TrainingRequest
 
 LAYOUT = 1
 """Raised when old code could misread what new code packs."""

@@ -381,3 +381,50 @@ def test_monotonic_needs_means(client: FlaskClient, places_of: Expect, criterion
         parameters={"criterion": criterion, "monotonic": {"x": "up"}},
     )
     assert "mean" in places_of(client.post("/train", json=body), 422)["/parameters/monotonic"]
+
+
+SEVERAL: Columns = {"x": [1, 2, 3, 4], "town": ["a", "b", "a", "b"], "y": [1, 2, 8, 9], "z": [5, 5, -1, 0.5]}
+
+
+def test_several_targets(client: FlaskClient) -> None:
+    """A model of several numbers answers with lists: to many rows and to one, in its tree and its audit."""
+    response = client.post("/train", json=request_of(SEVERAL, ["y", "z"], parameters={"max_depth": 1}))  # type: ignore[arg-type]
+    record = response.json
+    assert response.status_code == 201, record
+    assert record["schema"]["target"] == {"name": "y, z", "kind": "numeric", "names": ["y", "z"]}
+    assert record["metrics"]["by_target"].keys() == {"y", "z"}
+    assert record["metrics"]["mae"] == pytest.approx((0.5 + 0.375) / 2)
+    assert {feature["name"] for feature in record["schema"]["features"]} == {"x", "town"}
+    links = record["links"]
+    for rows in ([[1, "a"], [4, "b"]], [[1, "a"]]):
+        answer = client.post(links["predict"], json={"data": {"rows": rows}}).json
+        assert answer["predictions"] == [[1.5, 5], [8.5, -0.25]][: len(rows)]
+    root = client.get(links["tree"]).json["nodes"][0]
+    assert (root["prediction"], root["mean"]) == ([5, 2.375], [5, 2.375])
+    assert root["variance"] == pytest.approx([12.5, 7.171875])
+    assert root["impurity"] == pytest.approx((12.5 + 7.171875) / 2)
+    best = client.get(f"{links['splits']}?node=0&top=1").json["splits"][0]
+    left = best["branches"][0]["known"]
+    assert (left["mean"], left["variance"], left["impurity"]) == ([1.5, 5], [0.25, 0], 0.125)
+    assert best["score"] == best["scores"]["variance_reduction"] == pytest.approx(root["score"])
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "place"),
+    [
+        (["y", "y"], {}, "/target/1"),
+        (["y", "q"], {}, "/target/1"),
+        ([], {}, "/target"),
+        (["y", "town"], {}, "/target"),
+        (["y", "z"], {"parameters": {"criterion": "poisson"}}, "/target"),
+        (["y", "z"], {"task": "classification"}, "/target"),
+        (["y", "z"], {"parameters": {"monotonic": {"x": "up"}}}, "/parameters/monotonic"),
+        (["y", "z"], {"cross_validation": 2}, "/cross_validation"),
+        (["y", "z"], {"features": ["x", "z"]}, "/features/1"),
+    ],
+)
+def test_what_several_targets_do_not_have(
+    client: FlaskClient, places_of: Expect, target: list[str], more: dict[str, Any], place: str
+) -> None:
+    """Several targets are distinct numbers by variance; what is for one target is refused, at its place."""
+    assert place in places_of(client.post("/train", json={"data": {"columns": SEVERAL}, "target": target, **more}), 422)

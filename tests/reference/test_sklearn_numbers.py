@@ -36,13 +36,13 @@ def train(service: Service, columns: Table, target: Table, criterion: str, more:
 
 def assert_alike(ours: Sequence[Any], theirs: Any) -> int:  # noqa: ANN401 - scikit-learn's Tree
     """Impurities and answers agree in all nodes down to where a tie was broken otherwise; how many were compared."""
-    waiting, compared = [(0, 0)], 0
+    waiting, compared, rounding = [(0, 0)], 0, 1e-12 * max(1, theirs.impurity[0])
     while waiting:
         mine, other = waiting.pop()
         node = ours[mine]
         compared += 1
         assert node["n"] == theirs.n_node_samples[other]
-        assert node["impurity"] == pytest.approx(theirs.impurity[other], rel=1e-9, abs=1e-12)
+        assert node["impurity"] == pytest.approx(theirs.impurity[other], rel=1e-9, abs=rounding)
         assert np.ravel(node["prediction"]) == pytest.approx(np.ravel(theirs.value[other]), rel=1e-12)
         left, right = theirs.children_left[other], theirs.children_right[other]
         assert node["leaf"] == (left < 0), node
@@ -77,4 +77,21 @@ def test_absolute_error(service: Service, limits: dict[str, Any], weighted: bool
     weight = np.arange(len(target)) % 3 + 1.0 if weighted else None
     peer = DecisionTreeRegressor(criterion="absolute_error", random_state=0, **limits).fit(columns, target, weight)
     nodes = train(service, columns, target, "absolute_error", limits | ({"weight": weight} if weighted else {}))
+    assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_several_targets(service: Service, limits: dict[str, Any], weighted: bool) -> None:
+    """The progress, the age and the mass at once, by the mean of their variances: every node answers with a list."""
+    columns, target = read_diabetes()
+    targets, columns = np.stack([target, 1000 * columns[:, 0], 500 * columns[:, 2]], axis=1), columns[:, 3:]
+    weight = np.arange(len(targets)) % 3 + 1.0 if weighted else None
+    peer = DecisionTreeRegressor(random_state=0, **limits).fit(columns, targets, weight)
+    names = ["progress", "age", "mass"]
+    data = {f"x{place}": column.tolist() for place, column in enumerate(columns.T)}
+    data |= {name: column.tolist() for name, column in zip(names, targets.T, strict=True)}
+    data |= {"w": weight.tolist()} if weight is not None else {}
+    body = {"data": {"columns": data}, "target": names, "parameters": limits, "weight": "w" if weighted else None}
+    nodes = service.tree(service.record(body)["id"])
     assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)
