@@ -9,6 +9,7 @@ from flask import Flask
 
 from service import __version__
 from service.api import (
+    aliases,
     arguments,
     docs,
     errors,
@@ -36,6 +37,7 @@ from service.telemetry import configure_logging
 RESOURCES = (
     train.blueprint,
     models.blueprint,
+    aliases.blueprint,
     splits.blueprint,
     score.blueprint,
     tree.blueprint,

@@ -9,6 +9,7 @@
     ├── NotFound             no such model, or no such node in it
     ├── Conflict             the request and what is stored do not fit together
     │   └── NotRetained      the answer needs data that the model did not keep
+    ├── PreconditionFailed   what is there is not what the caller has seen
     ├── QueueFull            as many jobs wait as the service takes on
     ├── WorkerLost           a job ended the worker that ran it, again and again
     ├── DamagedModel         a model's file is not the one that was stored
@@ -62,6 +63,10 @@ class Conflict(ServiceError):
 
 class NotRetained(Conflict):
     """The model was trained without keeping what the answer needs; train it again with ``retain``."""
+
+
+class PreconditionFailed(ServiceError):
+    """The caller has set a condition, so that a change which it has not seen is not undone by its own."""
 
 
 class QueueFull(ServiceError):

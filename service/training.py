@@ -25,7 +25,7 @@ from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
-from service.store.records import Claim, ModelDraft, ModelRecord, Retention
+from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord, Retention
 from service.targets import (
     TrainingRequest,
     build_target,
@@ -44,10 +44,12 @@ def train(
     progress: Progress | None = None,
     report: Callable[[float], None] | None = None,
     claim: Claim | None = None,
+    key: KeyClaim | None = None,
 ) -> ModelRecord:
     """Learn a tree and store it with what the audit needs; with a ``claim`` that is the end of a job.
 
     ``progress`` is told of growth, then ``report`` how much of a cross-validation is done; both end all by raising.
+    ``key``: that of the request, if it may be repeated.
     Raises the core's errors for data, parameters and tasks that do not do, and the store's.
     """
     began = clock()
@@ -73,6 +75,7 @@ def train(
             data=_retain(retention, learnt, settings),
         ),
         claim,
+        key,
     )
 
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from time import monotonic
 
-from flask import Request
+from flask import Request, g
 from werkzeug.exceptions import ClientDisconnected
 
 from service.errors import BodyTooLarge
 
+KEY_HEADER = "Idempotency-Key"
 _STEP = 1 << 20
 _LINGER_SECONDS = 30.0
 
 
 def read_body(req: Request) -> bytes:
     """The whole body; raises `BodyTooLarge` when it is over the limit, whether its length is told or not.
+
+    Of a request that may be repeated, ``flask.g.body_sha256`` then has the hash of its body.
+    """
+    body = _read(req)
+    if KEY_HEADER in req.headers:
+        g.body_sha256 = hashlib.sha256(body).hexdigest()
+    return body
+
+
+def _read(req: Request) -> bytes:
+    """The body as it comes.
 
     Werkzeug's own reader ends a body of untold length at the limit as if it were whole: that could pass half a table
     for a whole one.

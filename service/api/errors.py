@@ -24,6 +24,7 @@ from service.errors import (
     MalformedBody,
     NotFound,
     NotRetained,
+    PreconditionFailed,
     QueueFull,
     ServiceError,
     StorageFull,
@@ -36,6 +37,7 @@ MEDIA_TYPE = "application/problem+json"
 PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     MalformedBody: (400, "The body cannot be parsed"),
     NotFound: (404, "Not found"),
+    PreconditionFailed: (412, "It has changed"),
     Conflict: (409, "Conflict"),
     NotRetained: (409, "The model did not keep what this needs"),
     BodyTooLarge: (413, "The body is too large"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from flask import Response, request, url_for
 from marshmallow import Schema, fields
 
 from service.api.blueprint import Resource
+from service.api.conditions import check_conditions, tagged
 from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
 from service.api.json import answer
 from service.api.state import store
@@ -19,7 +21,7 @@ REFERENCE = {
     "name": "reference",
     "in": "path",
     "required": True,
-    "description": "An id, a name (its newest version) or `name@version`",
+    "description": "An id, a name (its newest version), `name@version` or `name@alias`",
     "schema": {"type": "string"},
 }
 
@@ -126,6 +128,10 @@ class ModelQuery(Envelope):
 
     name = text("Only the versions of this name")
     tag = text("Only models with this tag: `key`, or `key:value`")
+    since = fields.AwareDateTime(
+        default_timezone=UTC, metadata={"description": "Only models made then or later (ISO 8601; UTC unless it says)"}
+    )
+    until = fields.AwareDateTime(default_timezone=UTC, metadata={"description": "Only models made before"})
     limit = PageLimit()
     cursor = text("Where the page begins: taken from the `next` of the page before")
 
@@ -149,7 +155,8 @@ def list_models(query: dict[str, Any]) -> Response:
     Follow `next` for the rest; models that are added meanwhile do not shift the pages.
     """
     tag = _split_tag(query["tag"]) if query.get("tag") else None
-    records, cursor = store().list(name=query.get("name"), tag=tag, limit=query["limit"], cursor=query.get("cursor"))
+    asked = {name: query.get(name) for name in ("name", "since", "until", "cursor")}
+    records, cursor = store().list(tag=tag, limit=query["limit"], **asked)
     return answer({"models": [show_model(record) for record in records], "next": next_url(cursor)})
 
 
@@ -157,28 +164,33 @@ def list_models(query: dict[str, Any]) -> Response:
 @blueprint.response(200, ModelSchema)
 @blueprint.problems(404)
 def get_model(reference: str) -> Response:
-    """Show a model's record."""
-    return answer(show_model(store().find(reference)))
+    """Show a model's record; its `ETag` changes with it."""
+    record = store().find(reference)
+    return tagged(answer(show_model(record)), record)
 
 
 @blueprint.route("/models/<reference>", methods=["PATCH"], parameters=[REFERENCE])
 @blueprint.arguments(ModelChanges)
 @blueprint.response(200, ModelSchema)
-@blueprint.problems(400, 404, 413, 415, 422, 507)
+@blueprint.problems(400, 404, 412, 413, 415, 422, 507)
 def change_model(changes: dict[str, Any], reference: str) -> Response:
-    """Change a model's tags or description; nothing else of it can change."""
-    return answer(show_model(store().update(reference, **changes)))
+    """Change a model's tags or description; nothing else of it can change.
+
+    With `If-Match` only if nobody has changed it since you saw it.
+    """
+    record = store().update(reference, **changes, condition=check_conditions())
+    return tagged(answer(show_model(record)), record)
 
 
 @blueprint.route("/models/<reference>", methods=["DELETE"], parameters=[REFERENCE])
 @blueprint.response(204, description="The model is deleted")
-@blueprint.problems(404, 409)
+@blueprint.problems(404, 409, 412)
 def delete_model(reference: str) -> Response:
     """Delete a model.
 
-    A bare name that has several versions is a conflict: say which, as in `name@2`.
+    A bare name that has several versions is a conflict: say which, as in `name@2`. So is a version that an alias means.
     """
-    store().delete(reference)
+    store().delete(reference, condition=check_conditions())
     return Response(status=204)
 
 

@@ -10,6 +10,7 @@ from marshmallow import fields
 from service import training
 from service.api.blueprint import Resource
 from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TargetNames, TrainingData, choice, text
+from service.api.idempotency import PARAMETER, answer_once
 from service.api.jobs import JobSchema, answer_job, prefers_job
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
@@ -24,6 +25,7 @@ from service.readers.declarations import CATEGORIES, read_declarations
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
 from service.store.naming import NAME, check_description, check_name, check_tags
+from service.store.records import KeyClaim
 from service.targets import TrainingRequest
 
 blueprint = Resource("train", __name__, description="Training")
@@ -90,7 +92,7 @@ class TrainingSchema(Envelope):
     )
 
 
-@blueprint.route("/train", methods=["POST"])
+@blueprint.route("/train", methods=["POST"], parameters=[PARAMETER])
 @blueprint.arguments(TrainingSchema)
 @blueprint.response(
     201, ModelSchema, headers={"Location": {"description": "The model's URL", "schema": {"type": "string"}}}
@@ -98,21 +100,25 @@ class TrainingSchema(Envelope):
 @blueprint.alt_response(
     202, schema=JobSchema, description="A job does it: with `Prefer: respond-async`, or for more data than a setting"
 )
-@blueprint.problems(400, 413, 415, 422, 429, 507)
+@blueprint.problems(400, 409, 413, 415, 422, 429, 507)
 def train_model(envelope: dict[str, Any]) -> Response:
     """Train a decision tree and store it.
 
     Numbers are numeric, strings nominal, booleans boolean, null is missing; `schema` says otherwise. The answer is the
     model's record, with every parameter resolved.
     """
+    return answer_once(lambda key: _train(envelope, key))
+
+
+def _train(envelope: dict[str, Any], key: KeyClaim | None) -> Response:
     training_request = read_request(envelope)
     jobs = queue()
     if jobs is not None and (prefers_job() or _is_large(training_request)):
         with placed_as_posted(envelope["data"]):
             training.prepare(training_request, settings())
-        return answer_job(jobs.submit("train", pack_training(training_request), _describe(training_request)))
+        return answer_job(jobs.submit("train", pack_training(training_request), _describe(training_request), key))
     with placed_as_posted(envelope["data"]):
-        record = training.train(training_request, store(), settings())
+        record = training.train(training_request, store(), settings(), key=key)
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
 
 

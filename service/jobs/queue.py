@@ -19,7 +19,7 @@ from service.settings import Settings
 from service.store.database import locate_database
 from service.store.models import ModelStore
 from service.store.naming import new_id
-from service.store.records import JobRecord
+from service.store.records import JobRecord, KeyClaim
 from service.store.space import told_when_full
 
 if TYPE_CHECKING:
@@ -66,8 +66,10 @@ class JobQueue:
         """Made with the first job: DBOS takes longer to import than all else, and few processes meet a job."""
         return open_client(self._settings)
 
-    def submit(self, kind: str, content: Mapping[str, Any], subject: Mapping[str, Any]) -> JobRecord:
-        """Queue a job: ``content`` is what it has to do, ``subject`` what listings say of it.
+    def submit(
+        self, kind: str, content: Mapping[str, Any], subject: Mapping[str, Any], key: KeyClaim | None = None
+    ) -> JobRecord:
+        """Queue a job: ``content`` is what it has to do, ``subject`` what listings say of it; ``key``: see `KeyStore`.
 
         What is returned survives the end of every process and of the power. Raises `QueueFull` and `StorageFull`; then
         nothing is queued.
@@ -78,7 +80,7 @@ class JobQueue:
         with told_when_full(), requests.writing():
             hashes = requests.write(job_id, {"request": content})
             try:
-                job = self._store.jobs.add(job_id, kind, subject, hashes["request"])
+                job = self._store.jobs.add(job_id, kind, subject, hashes["request"], key)
             except BaseException:
                 requests.remove(job_id)
                 raise

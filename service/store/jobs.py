@@ -16,9 +16,10 @@ from sqlalchemy.orm import Session
 
 from service.errors import Conflict, NotFound, WorkerLost
 from service.store.database import Database
+from service.store.idempotency import note_made
 from service.store.naming import ID
 from service.store.queries import cursor_after, read_cursor
-from service.store.records import ENDED, Claim, JobRecord, JobState
+from service.store.records import ENDED, Claim, JobRecord, JobState, KeyClaim
 from service.store.space import told_when_full
 from service.store.tables import NAMESPACE, JobRow, WorkerRow
 
@@ -45,9 +46,16 @@ class JobStore:
             count = select(func.count()).where(JobRow.namespace == NAMESPACE, JobRow.state.in_(_OPEN))
             return session.scalars(count).one()
 
-    def add(self, job_id: str, kind: str, subject: Mapping[str, Any], request_sha256: str) -> JobRecord:
-        """Record a job that waits; its request has been stored."""
+    def add(
+        self, job_id: str, kind: str, subject: Mapping[str, Any], request_sha256: str, key: KeyClaim | None = None
+    ) -> JobRecord:
+        """Record a job that waits; its request has been stored.
+
+        The same commit notes it as the answer to the request that has the ``key``.
+        """
         with told_when_full(), self._database.writing() as session:
+            if key is not None:
+                note_made(session, key, job_id=job_id)
             row = JobRow(
                 id=job_id,
                 namespace=NAMESPACE,

@@ -17,13 +17,15 @@ from service.core.errors import Fault
 from service.errors import Conflict, DamagedModel, JobStopped, NotFound, NotRetained, SettingsError
 from service.settings import Settings, variable_of
 from service.store import locks
+from service.store.aliases import AliasStore, refuse_aliased
 from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
+from service.store.idempotency import KeyStore, note_made
 from service.store.jobs import JobStore, settle
 from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
 from service.store.queries import cursor_after, find_rows, list_rows, next_version, tag_rows
-from service.store.records import Claim, ModelDraft, ModelRecord
+from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord
 from service.store.space import told_when_full
 from service.store.tables import NAMESPACE, InstallationRow, ModelRow
 
@@ -31,6 +33,8 @@ from service.store.tables import NAMESPACE, InstallationRow, ModelRow
 Page: TypeAlias = tuple[list[ModelRecord], str | None]
 Problems: TypeAlias = list[str]
 Clock: TypeAlias = Callable[[], datetime]
+Condition: TypeAlias = Callable[[ModelRecord], None]
+"""Raises where the record is not what the caller has in mind."""
 
 Made = TypeVar("Made")
 
@@ -41,12 +45,17 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _always(_: ModelRecord) -> None:
+    """The condition that is always met."""
+
+
 class ModelStore:
     """Models of one database and one directory, shared by the threads of a process.
 
     What another process adds, changes or deletes is seen: records are kept only until the database says that something
     was written to it. Loaded files, and what was made of them, are kept by id, which never changes its meaning.
-    ``jobs`` are the records of background work, ``requests`` the files of what is asked for in those that are open.
+    ``jobs`` are the records of background work, ``requests`` the files of what is asked for in those that are open;
+    ``aliases`` the words for versions, ``keys`` the answers to requests that may be repeated.
     """
 
     def __init__(
@@ -56,6 +65,8 @@ class ModelStore:
         self._files = files
         self.requests = requests
         self.jobs = JobStore(database, clock)
+        self.aliases = AliasStore(database, clock)
+        self.keys = KeyStore(database, clock)
         self._clock = clock
         self._found: UntilChanged[str, ModelRecord] = UntilChanged(cached, database.moment)
         self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
@@ -89,12 +100,14 @@ class ModelStore:
         """Close the connections to the database; loaded trees stay usable."""
         self._database.close()
 
-    def add(self, draft: ModelDraft, claim: Claim | None = None) -> ModelRecord:
+    def add(self, draft: ModelDraft, claim: Claim | None = None, key: KeyClaim | None = None) -> ModelRecord:
         """Store a model and give it its id and, if it has a name, its version: 1, 2, 3 and so on without a gap.
 
         The files are written first, the record last: what has a record is whole. With a ``claim`` the same commit ends
-        the job that made the model. Raises `InvalidRequest` for a name, tag or description that cannot be used,
-        `StorageFull` when there is no room, `JobStopped` where the claim is void; then nothing is stored.
+        the job that made the model, with a ``key`` it notes the model as the answer to a request that may be repeated.
+        Raises `InvalidRequest` for a name, tag or description that cannot be used, `StorageFull` when there is no
+        room, `JobStopped` where the claim is void, `Conflict` where another request took the key over; then nothing is
+        stored.
         """
         check_name(draft.name)
         check_description(draft.description)
@@ -105,7 +118,7 @@ class ModelStore:
         model_id = new_id()
         with told_when_full(), self._files.writing():
             try:
-                return self._insert(model_id, draft, self._files.write(model_id, parts), claim)
+                return self._insert(model_id, draft, self._files.write(model_id, parts), claim, key)
             except BaseException:
                 self._remove_unrecorded(model_id)
                 raise
@@ -115,16 +128,24 @@ class ModelStore:
         return self._found.get(reference, lambda: self._find(reference))
 
     def update(
-        self, reference: str, *, tags: Mapping[str, str] | None = None, description: str | None = None
+        self,
+        reference: str,
+        *,
+        tags: Mapping[str, str] | None = None,
+        description: str | None = None,
+        condition: Condition = _always,
     ) -> ModelRecord:
         """Replace a model's tags, its description or both (None: as they are).
 
-        Raises `NotFound`, `InvalidRequest` or `StorageFull`.
+        ``condition`` is asked about the record as it is now, and may raise. Raises `NotFound`, `InvalidRequest` or
+        `StorageFull`.
         """
         check_tags(tags or {})
         check_description(description or "")
         with told_when_full(), self._database.writing() as session:
             row = _find(session, reference, lock=True)
+            condition(row.record())
+            row.revision += 1
             if description is not None:
                 row.description = description
             if tags is not None:
@@ -132,13 +153,16 @@ class ModelStore:
             session.flush()
             return row.record()
 
-    def delete(self, reference: str) -> None:
+    def delete(self, reference: str, *, condition: Condition = _always) -> None:
         """Delete one model; who has it loaded can go on reading it.
 
-        Raises `NotFound`, and `Conflict` for a bare name that has several versions.
+        ``condition`` is as in `update`. Raises `NotFound`, and `Conflict` for a bare name that has several versions and
+        for a version that an alias means.
         """
         with told_when_full(), self._database.writing() as session:
             row = _find(session, reference, lock=True, only=True)
+            condition(row.record())
+            refuse_aliased(session, row)
             model_id = row.id
             session.delete(row)
         # After the commit: a crash in between leaves files without a record, for a sweep, never the reverse.
@@ -179,7 +203,7 @@ class ModelStore:
         except SQLAlchemyError:
             log.warning("the database does not answer", exc_info=True)
             problems.append("the database does not answer")
-        if not self._files.is_writable():
+        if not (self._files.is_writable() and self.requests.is_writable()):
             problems.append("the models directory cannot be written to")
         return problems
 
@@ -188,20 +212,22 @@ class ModelStore:
         *,
         name: str | None = None,
         tag: tuple[str, str | None] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int,
         cursor: str | None = None,
     ) -> Page:
         """Up to ``limit`` models, newest first, and the cursor of what follows (None at the end).
 
-        ``tag`` is a key with its value, or with None for any value. Raises `InvalidRequest` for a cursor or tag that
-        cannot be one.
+        ``tag`` is a key with its value, or with None for any value; made at ``since`` or later, before ``until``.
+        Raises `InvalidRequest` for a cursor or tag that cannot be one.
         """
         if name is not None and not is_name(name):
             return [], None
         if tag is not None:
             check_tags({tag[0]: tag[1] or ""})
         with self._database.reading() as session:
-            rows = list_rows(session, name=name, tag=tag, after=cursor, limit=limit + 1)
+            rows = list_rows(session, name=name, tag=tag, since=since, until=until, after=cursor, limit=limit + 1)
             page = rows[:limit]
             return [row.record() for row in page], cursor_after(page[-1]) if len(rows) > limit else None
 
@@ -209,8 +235,17 @@ class ModelStore:
         with self._database.reading() as session:
             return _find(session, reference).record()
 
-    def _insert(self, model_id: str, draft: ModelDraft, hashes: Mapping[Part, str], claim: Claim | None) -> ModelRecord:
+    def _insert(
+        self,
+        model_id: str,
+        draft: ModelDraft,
+        hashes: Mapping[Part, str],
+        claim: Claim | None,
+        key: KeyClaim | None,
+    ) -> ModelRecord:
         with self._database.writing() as session:
+            if key is not None:
+                note_made(session, key, model_id=model_id)
             if claim is not None and not settle(session, claim, model_id, self._clock()):
                 raise JobStopped("the job was cancelled, or another worker has taken it over")
             row = ModelRow(

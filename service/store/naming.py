@@ -1,7 +1,8 @@
 """Ids, names, references and the texts that callers attach to models.
 
-An id is 32 lower-case hexadecimal digits. A reference is an id, a name (its newest version) or a name and a version
-such as ``name@3``. Whatever is none of these refers to no model, and no reference ever becomes part of a path.
+An id is 32 lower-case hexadecimal digits. A reference is an id, a name (its newest version), a name and a version such
+as ``name@3``, or a name and an alias such as ``name@champion``. Whatever is none of these refers to no model, and no
+reference ever becomes part of a path.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from service.errors import InvalidRequest
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
 ID = re.compile(r"[0-9a-f]{32}")
+ALIAS = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 VERSION = re.compile(r"[1-9][0-9]{0,8}")  # what a 32-bit column holds
 
 MAX_TAGS = 64
@@ -25,11 +27,12 @@ MAX_TEXT = 10_000
 
 @dataclass(frozen=True)
 class Reference:
-    """What a reference says: an id alone, or a name with perhaps a version."""
+    """What a reference says: an id alone, or a name with perhaps a version or an alias."""
 
     id: str | None = None
     name: str | None = None
     version: int | None = None
+    alias: str | None = None
 
 
 def new_id() -> str:
@@ -51,6 +54,8 @@ def parse_reference(text: str) -> Reference | None:
         return None
     if not separator:
         return Reference(name=name)
+    if ALIAS.fullmatch(version):
+        return Reference(name=name, alias=version)
     return Reference(name=name, version=int(version)) if VERSION.fullmatch(version) else None
 
 
@@ -62,6 +67,13 @@ def check_name(name: str | None) -> None:
             "32 hexadecimal digits are an id, not a name"
         )
         raise InvalidRequest("the model's name cannot be used", Fault("/name", message))
+
+
+def check_alias(alias: str) -> None:
+    """Raise `InvalidRequest` for what cannot be an alias."""
+    if not ALIAS.fullmatch(alias):
+        message = "an alias has 1 to 64 lower-case letters, digits, '_' and '-', and begins with a letter"
+        raise InvalidRequest("the alias cannot be used", Fault("/alias", message))
 
 
 def check_description(description: str) -> None:

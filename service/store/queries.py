@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from service.core.errors import Fault
 from service.errors import InvalidRequest
 from service.store.naming import ID, Reference
-from service.store.tables import NAMESPACE, JobRow, ModelRow, NameRow, TagRow
+from service.store.tables import NAMESPACE, AliasRow, JobRow, ModelRow, NameRow, TagRow
 
 _INSERT: dict[str, Callable[[type[NameRow]], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
@@ -48,6 +48,11 @@ def find_rows(session: Session, reference: Reference, *, lock: bool = False) -> 
         statement = statement.where(ModelRow.name == reference.name)
     if reference.version is not None:
         statement = statement.where(ModelRow.version == reference.version)
+    if reference.alias is not None:
+        meant = select(AliasRow.version).where(
+            AliasRow.namespace == NAMESPACE, AliasRow.name == reference.name, AliasRow.alias == reference.alias
+        )
+        statement = statement.where(ModelRow.version == meant.scalar_subquery())
     if lock:
         statement = statement.with_for_update()
     # Two are enough to know that there are several.
@@ -55,10 +60,24 @@ def find_rows(session: Session, reference: Reference, *, lock: bool = False) -> 
 
 
 def list_rows(
-    session: Session, *, name: str | None, tag: tuple[str, str | None] | None, after: str | None, limit: int
+    session: Session,
+    *,
+    name: str | None,
+    tag: tuple[str, str | None] | None,
+    since: datetime | None,
+    until: datetime | None,
+    after: str | None,
+    limit: int,
 ) -> Sequence[ModelRow]:
-    """Up to ``limit`` models, newest first, from behind the cursor ``after``; a tag's value may be left open (None)."""
+    """Up to ``limit`` models, newest first, from behind the cursor ``after``; a tag's value may be left open (None).
+
+    Made at ``since`` or later, and before ``until``.
+    """
     statement = select(ModelRow).where(ModelRow.namespace == NAMESPACE)
+    if since is not None:
+        statement = statement.where(ModelRow.created >= since)
+    if until is not None:
+        statement = statement.where(ModelRow.created < until)
     if name is not None:
         statement = statement.where(ModelRow.name == name)
     if tag is not None:

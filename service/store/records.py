@@ -33,7 +33,10 @@ class ModelDraft:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """What is known of a stored model without opening its files; ``version`` is None when ``name`` is."""
+    """What is known of a stored model without opening its files; ``version`` is None when ``name`` is.
+
+    ``revision`` counts the changes of what can be changed.
+    """
 
     id: str
     name: str | None
@@ -45,6 +48,7 @@ class ModelRecord:
     body: Mapping[str, Any]
     tree_sha256: str
     data_sha256: str | None
+    revision: int = 1
 
 
 @dataclass(frozen=True)
@@ -83,3 +87,34 @@ class Claim:
 
     job_id: str
     attempt: int
+
+
+@dataclass(frozen=True)
+class AliasRecord:
+    """A word for one version of a name; ``previous`` is the version that it meant before, ``revision`` counts moves."""
+
+    name: str
+    alias: str
+    version: int
+    previous: int | None
+    revision: int
+    moved: datetime
+
+
+@dataclass(frozen=True)
+class KeyClaim:
+    """The right to answer a request that its caller may repeat: whoever holds its key now."""
+
+    key: str
+    holder: str
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """What a request was answered with; without a ``body``, what it made, of which the answer can be told again."""
+
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    model_id: str | None = None
+    job_id: str | None = None

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     String,
     Text,
     UniqueConstraint,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from service.store.records import JobRecord, JobState, ModelRecord, Retention
+from service.store.records import AliasRecord, JobRecord, JobState, ModelRecord, Retention
 
 NAMESPACE = "default"
 """The namespace of every row, until there are several."""
@@ -87,6 +88,7 @@ class ModelRow(Base):
     body: Mapped[dict[str, Any]] = mapped_column(JSON)
     tree_sha256: Mapped[str] = mapped_column(String(64))
     data_sha256: Mapped[str | None] = mapped_column(String(64))
+    revision: Mapped[int] = mapped_column(Integer, server_default="1")
     tags: Mapped[list[TagRow]] = relationship(
         cascade="all, delete-orphan", passive_deletes=True, lazy="selectin", order_by="TagRow.position"
     )
@@ -104,6 +106,7 @@ class ModelRow(Base):
             body=self.body,
             tree_sha256=self.tree_sha256,
             data_sha256=self.data_sha256,
+            revision=self.revision,
         )
 
 
@@ -179,3 +182,43 @@ class WorkerRow(Base):
     id: Mapped[str] = mapped_column(String(32), primary_key=True)
     namespace: Mapped[str] = mapped_column(String(64))
     seen: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AliasRow(Base):
+    """A word for one version of a name, such as ``champion``, with the version that it meant before."""
+
+    __tablename__ = "aliases"
+
+    namespace: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    alias: Mapped[str] = mapped_column(String(64), primary_key=True)
+    version: Mapped[int] = mapped_column(Integer)
+    previous: Mapped[int | None] = mapped_column(Integer)
+    revision: Mapped[int] = mapped_column(Integer)
+    moved: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    def record(self) -> AliasRecord:
+        """The row as the store gives it out."""
+        return AliasRecord(self.name, self.alias, self.version, self.previous, self.revision, self.moved)
+
+
+class IdempotencyRow(Base):
+    """A request that its caller may repeat: who is at it, or what was answered.
+
+    ``seen`` is renewed by the ``holder``; ``model_id`` or ``job_id`` is written by the commit that makes one.
+    """
+
+    __tablename__ = "idempotency"
+    __table_args__ = (Index("idempotency_oldest", "namespace", "created"),)
+
+    namespace: Mapped[str] = mapped_column(String(64), primary_key=True)
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(64))
+    holder: Mapped[str] = mapped_column(String(32))
+    created: Mapped[datetime] = mapped_column(UtcDateTime)
+    seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    model_id: Mapped[str | None] = mapped_column(String(32))
+    job_id: Mapped[str | None] = mapped_column(String(32))
+    status: Mapped[int | None] = mapped_column(Integer)
+    headers: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
+    body: Mapped[bytes | None] = mapped_column(LargeBinary)

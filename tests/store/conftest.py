@@ -1,7 +1,8 @@
-"""Stores on real SQLite files, each in a directory of its own."""
+"""Stores on real SQLite files, each in a directory of its own; where a test asks for it, on PostgreSQL too."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,3 +36,12 @@ def open_store(settings: Settings) -> Iterator[Callable[[], ModelStore]]:
 def store(open_store: Callable[[], ModelStore]) -> ModelStore:
     """An empty store."""
     return open_store()
+
+
+@pytest.fixture
+def any_store(tmp_path: Path, database_url: str) -> Iterator[ModelStore]:
+    """An empty store, on SQLite and then on PostgreSQL."""
+    settings = dataclasses.replace(Settings(models_url=str(tmp_path / "models")), database_url=database_url)
+    store = ModelStore.open(settings)
+    yield store
+    store.close()

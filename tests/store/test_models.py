@@ -126,10 +126,10 @@ def test_delete_needs_to_know_which(store: ModelStore) -> None:
 
 
 def test_update(store: ModelStore) -> None:
-    """Tags and description are replaced, each alone or both, and nothing else changes."""
+    """Tags and description are replaced, each alone or both; nothing else changes but the count of changes."""
     record = store.add(replace(draft("a", tags={"x": "1", "y": "2"}), description="old"))
-    assert store.update("a", description="new") == replace(record, description="new")
-    updated = replace(record, description="new", tags={"y": "3", "z": "4"})
+    assert store.update("a", description="new") == replace(record, description="new", revision=2)
+    updated = replace(record, description="new", tags={"y": "3", "z": "4"}, revision=3)
     assert store.update("a@1", tags={"y": "3", "z": "4"}) == updated
     assert store.find(record.id) == updated
     assert store.update(record.id, tags={}, description="").tags == {}

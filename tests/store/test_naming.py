@@ -56,7 +56,8 @@ def test_no_name_is_refused_at_creation(store: ModelStore, settings: Settings, n
         "a@1.0",
         "a@1 ",
         "a@9999999999",
-        "a@champion",
+        "a@Champion",
+        "a@b@c",
     ],
 )
 def test_no_name_refers_to_nothing(store: ModelStore, reference: str) -> None:
