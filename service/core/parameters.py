@@ -233,6 +233,9 @@ def _choose_pruning(asked: Mapping[str, Any]) -> dict[str, Any]:
         chosen["sequence"] = "rpart"
     elif pruning == "cost_complexity" and asked.get("alpha") is None:
         chosen["pruning_folds"] = DEFAULT_FOLDS
+    if asked.get("loss") is not None:
+        # the presets prune by counts of errors
+        chosen |= {"collapse": False} | ({"pruning": None} if pruning == "error_based" else {})
     if pruning == "reduced_error":
         chosen["collapse"] = False
         if asked.get("pruning_holdout") is None:
@@ -307,9 +310,11 @@ def _find_pruning_conflicts(parameters: Parameters, task: Task) -> list[Fault]:
         both = {"collapse": parameters.collapse, "cp": parameters.cp is not None}
         message = 'goes by the training rows, and "pruning": "reduced_error" by the others: choose one'
         faults += [Fault(pointer("parameters", name), message) for name, asked in both.items() if asked]
-    if parameters.monotonic and parameters.pruning == "error_based" and parameters.subtree_raising:
-        message = 'takes rows to where "monotonic" has not looked at them: set it to false'
-        faults.append(Fault("/parameters/subtree_raising", message))
+    if parameters.pruning == "error_based" and parameters.subtree_raising:
+        barred = [name for name in ("monotonic",) if getattr(parameters, name)]
+        barred += ["missing"] if parameters.missing == "surrogate" else []
+        message = 'takes rows to where "{}" has not looked at them: set it to false'
+        faults += [Fault("/parameters/subtree_raising", message.format(name)) for name in barred]
     counting = {"pruning": parameters.pruning == "error_based", "collapse": parameters.collapse}
     for name, counts in counting.items():
         if counts and task == "regression":

@@ -76,7 +76,7 @@ def prune_by_error(
         draft.cut(find_collapsed(draft, costs.weight), LeafReason.COLLAPSED)
     if parameters.pruning == "error_based":
         ErrorPruner(draft, parameters, costs.weight).run()
-    pruned, place = rebuild(draft, objective, costs)
+    pruned, place = rebuild(draft, objective, costs, priced=parameters.cut_penalty is not None)
     leaf = np.empty(target.rows, np.int64)
     # of a row that was parted, any leaf
     leaf[draft.flow.row] = place[draft.flow.at]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from service.core.assemble import predict
+from service.core.candidates import Form
 from service.core.objective import Objective
 from service.core.prune_cost import Costs
 from service.core.prune_cut import BY_NODE_FIRST, LEAF, OTHERS, take_categories
@@ -19,8 +20,11 @@ _OF_SPLIT = frozenset(LEAF) - {"first_child"}
 """Arrays that go with the split; all others with the node."""
 
 
-def rebuild(draft: Draft, objective: Objective, costs: Costs) -> tuple[Tree, Ints]:
-    """The tree, and (node,) the new number of each node of the grown tree that is part of it, -1 for others."""
+def rebuild(draft: Draft, objective: Objective, costs: Costs, *, priced: bool = False) -> tuple[Tree, Ints]:
+    """The tree, and (node,) the new number of each node of the grown tree that is part of it, -1 for others.
+
+    ``priced``: what scores were paid for cuts is not known for rows that came later, and neither are these scores.
+    """
     node, parent, depth = _list_nodes(draft)
     split, inner = draft.content[node], draft.inner[node]
     place = np.full(len(draft.alive), -1)
@@ -45,6 +49,8 @@ def rebuild(draft: Draft, objective: Objective, costs: Costs) -> tuple[Tree, Int
     tree = replace(grown, **arrays)
     if draft.touched[node].any():
         tree = _renew(draft, tree, node, place, objective, costs)
+        if priced:
+            tree.score[draft.touched[node] & (tree.form == Form.THRESHOLD)] = np.nan
     return tree, place
 
 

@@ -133,6 +133,8 @@ def test_how_far_to_prune_is_always_said() -> None:
     assert [fault.place for fault in caught.value.faults] == ["/parameters/alpha"]
     held = resolve("cart", {"pruning": "reduced_error"}, "regression")
     assert (held.pruning_folds, held.pruning_holdout) == (3, None)
+    lossy = resolve("c45", {"loss": [[0, 1], [2, 0]]}, "classification")
+    assert (lossy.pruning, lossy.collapse) == (None, False)
     share = resolve("cart", {"pruning": "reduced_error", "pruning_holdout": 0.2}, "regression")
     assert (share.pruning_folds, share.pruning_holdout) == (None, 0.2)
 
