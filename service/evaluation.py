@@ -122,7 +122,7 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
         )
     target, weight = _select_columns(request, told["name"], predictor)
     others = tuple(column for column in request.table.columns if column not in (target, weight))
-    columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.refuse_missing)
+    columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.missing)
     keep = find_usable_rows(target, weight, request.missing_target)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]

@@ -15,7 +15,7 @@ from service.core.descend_one import OneRow
 from service.core.guide import Guide, are_floats, lay_out
 from service.core.read_row import Cell, RowReader
 from service.core.schema import Column, Table
-from service.core.tree import Tree
+from service.core.tree import Tree, choose_answers
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -38,11 +38,11 @@ class Picked:
 class Predictor:
     """A model's tree, made ready once for all requests of this process."""
 
-    def __init__(self, plain: Mapping[str, Any], refuse_missing: bool) -> None:
+    def __init__(self, plain: Mapping[str, Any], missing: str) -> None:
         self.tree = Tree.from_arrays(plain)
-        self.refuse_missing = refuse_missing
+        self.missing = missing
         self.names = {feature.name: place for place, feature in enumerate(self.tree.features)}
-        self.reader = RowReader(self.tree.features, refuse_missing)
+        self.reader = RowReader(self.tree.features, missing == "refuse")
         self.one = OneRow(self.tree)
         # None keeps numpy from guessing a type
         self.labels = np.array([*self.tree.classes, None], dtype=object)[:-1]
@@ -58,8 +58,8 @@ class Predictor:
 
 def prepare(record: ModelRecord, store: ModelStore) -> Predictor:
     """The model's predictor, kept by the store beside the file that it was made from."""
-    refuse = record.body["parameters"]["missing"] == "refuse"
-    return store.load_as(record, lambda plain: Predictor(plain, refuse))
+    missing = str(record.body["parameters"]["missing"])
+    return store.load_as(record, lambda plain: Predictor(plain, missing))
 
 
 def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, Any]:
@@ -69,16 +69,16 @@ def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, A
     """
     predictor = prepare(record, store)
     tree = predictor.tree
-    columns, warnings = conform(table, tree.features, predictor.refuse_missing)
+    columns, warnings = conform(table, tree.features, predictor.missing)
     answers = answer_rows(tree, predictor.guide(columns), columns, table.rows)
     if not tree.classes:
         predictions = Picked(answers.prediction, answers.index)
-        return {"predictions": predictions, "leaves": answers.index, "warnings": warnings}
+        return {"predictions": predictions, "leaves": answers.leaf, "warnings": warnings}
     return {
         "predictions": predictor.labels[answers.prediction[answers.index].astype(np.int64)].tolist(),
         "classes": list(tree.classes),
         "probabilities": Picked(answers.probability, answers.index),
-        "leaves": answers.index,
+        "leaves": answers.leaf,
         "warnings": warnings,
     }
 
@@ -89,7 +89,10 @@ def predict_one(predictor: Predictor, cells: Sequence[Cell]) -> dict[str, Any]:
     Raises `Unusual` where that would be an error or have a warning.
     """
     tree = predictor.tree
-    node = predictor.one.descend(predictor.reader.read(cells))
+    values = predictor.reader.read(cells)
+    node = predictor.one.descend(values)
+    if tree.share is not None and not predictor.one.is_leaf(node):
+        return _mix_parts(tree, predictor.one.part(values))
     answer = tree.prediction[node]
     if not tree.classes:
         return {"predictions": [answer], "leaves": [node], "warnings": []}
@@ -98,5 +101,25 @@ def predict_one(predictor: Predictor, cells: Sequence[Cell]) -> dict[str, Any]:
         "classes": tree.classes,
         "probabilities": [tree.probability[node]],
         "leaves": [node],
+        "warnings": [],
+    }
+
+
+def _mix_parts(tree: Tree, parts: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    """The answer to a row of which there are ``parts`` in several leaves; added up in the order of `Parts.mix`."""
+    heaviest = max(parts, key=lambda part: part[1])[0]
+    if not tree.classes:
+        total = np.zeros(tree.prediction.shape[1:])
+        for node, share in parts:
+            total = total + share * tree.prediction[node]
+        return {"predictions": [total], "leaves": [heaviest], "warnings": []}
+    probability = np.zeros(len(tree.classes))
+    for node, share in parts:
+        probability += share * tree.probability[node]
+    return {
+        "predictions": [tree.classes[int(choose_answers(probability[None], tree.loss)[0])]],
+        "classes": tree.classes,
+        "probabilities": [probability],
+        "leaves": [heaviest],
         "warnings": [],
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from service.core.answers import answer_training
 from service.core.criteria import Floats
 from service.core.encoding import smallest_unsigned
 from service.core.evaluate import measure_fit
@@ -206,9 +207,10 @@ def _cut_data(
     data = store.load_data(record)
     if record.retention == "summary":
         return cut_summary(record, data, tree, shorter, place), _measure_tree(shorter)
-    leaf = place[np.asarray(data["leaf"])]
-    target = unpack_data(record, tree, data).target
-    return {**data, "leaf": leaf.astype(smallest_unsigned(shorter.nodes))}, measure_fit(shorter, target, leaf)
+    audited = unpack_data(record, tree, data)
+    answers = answer_training(audited.learner, shorter, place[np.asarray(data["leaf"])])
+    fit = measure_fit(answers.prediction[answers.index], audited.target)
+    return {**data, "leaf": answers.leaf.astype(smallest_unsigned(shorter.nodes))}, fit
 
 
 def _measure_tree(tree: Tree) -> dict[str, Any]:

@@ -11,14 +11,14 @@ import numpy as np
 
 from service.core.assemble import place_thresholds
 from service.core.audit import Audited, Listing, find_margins, gather_branches
-from service.core.candidates import NO_ROUTE, Candidates, Form
+from service.core.candidates import NO_ROUTE, Candidates, Form, Lack
 from service.core.criteria import Floats, find_variances
 from service.core.encoding import CodedFeature
 from service.core.judge import Reason
 from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 from service.core.subsets import find_left
-from service.core.tree import LeafReason, Tree
+from service.core.tree import STAYS, LeafReason, Surrogates, Tree
 from service.core.weigh import Learner
 
 EXACT_HALVES = 2**51
@@ -80,35 +80,86 @@ def show_tree_split(tree: Tree, node: int) -> dict[str, Any] | None:
     form = Form(int(tree.form[node]))
     if form == Form.LEAF:
         return None
-    feature = tree.features[int(tree.feature[node])]
-    missing_to = int(tree.missing_to[node])
     if form == Form.MISSING:
         return {"type": "missing"}
+    index = int(tree.feature[node])
+    feature = tree.features[index]
     if form == Form.THRESHOLD and feature.kind == "numeric":
-        whole, beside = tree.beside_whole[:, node], tree.beside[:, node]
-        shown: dict[str, Any] = {
-            "type": "threshold",
-            "threshold": show_threshold(feature, float(tree.threshold[node]), int(tree.whole[node])),
-            "below": int(whole[0]) if feature.integer else show_number(float(beside[0])),
-            "above": int(whole[1]) if feature.integer else show_number(float(beside[1])),
-        }
-        return shown | _show_side(missing_to)
+        return _show_threshold(feature, tree, node) | show_lack(tree, node)
     if form == Form.THRESHOLD:
-        index = int(tree.feature[node])
-        return show_halves(feature, int(tree.whole[node]) + 1, find_levels(tree, node, index)) | _show_side(missing_to)
-    start = int(tree.category_start[node])
-    branch = tree.category_branch[start : start + len(feature.categories) + 1].tolist()
-    labels: list[Label | None] = [*feature.categories, None]
-    groups = [[label for label, b in zip(labels, branch, strict=True) if b == i] for i in range(tree.branches[node])]
+        return show_halves(feature, int(tree.whole[node]) + 1, find_levels(tree, node, index)) | show_lack(tree, node)
+    groups, lacking = _list_groups(feature, tree, node, int(tree.branches[node]))
     shown = {"type": form.name.lower(), "categories": groups}
     # where missing values are a category, null stands among the categories
-    return shown if branch[-1] != NO_ROUTE else shown | _show_side(missing_to, form)
+    return shown if lacking else shown | show_lack(tree, node)
 
 
-def _show_side(missing_to: int, form: Form = Form.SUBSET) -> dict[str, Any]:
+def _show_threshold(feature: Feature, tests: Tree | Surrogates, at: int) -> dict[str, Any]:
+    whole, beside = tests.beside_whole[:, at], tests.beside[:, at]
+    return {
+        "type": "threshold",
+        "threshold": show_threshold(feature, float(tests.threshold[at]), int(tests.whole[at])),
+        "below": int(whole[0]) if feature.integer else show_number(float(beside[0])),
+        "above": int(whole[1]) if feature.integer else show_number(float(beside[1])),
+    }
+
+
+def _list_groups(
+    feature: Feature, tests: Tree | Surrogates, at: int, branches: int
+) -> tuple[list[list[Label | None]], bool]:
+    """The categories of each branch, and whether null, for what is missing, is one of them."""
+    start = int(tests.category_start[at])
+    branch = tests.category_branch[start : start + len(feature.categories) + 1].tolist()
+    labels: list[Label | None] = [*feature.categories, None]
+    groups = [[label for label, b in zip(labels, branch, strict=True) if b == i] for i in range(branches)]
+    return groups, branch[-1] != NO_ROUTE
+
+
+def show_lack(tree: Tree, node: int) -> dict[str, Any]:
+    """Where rows without a value go that a tree's split, and its surrogates, say nothing of."""
+    if tree.share is not None:
+        first = int(tree.first_child[node])
+        return {"missing": "parts", "shares": tree.share[first : first + int(tree.branches[node])].tolist()}
+    return _show_side(int(tree.missing_to[node]), Form(int(tree.form[node])))
+
+
+def _show_side(missing_to: int, form: Form) -> dict[str, Any]:
     if missing_to == NO_ROUTE:
         return {}
+    if missing_to == STAYS:
+        return {"missing": "stays"}
     return {"missing": missing_to if form == Form.MULTIWAY else SIDES[missing_to]}
+
+
+def show_surrogates(tree: Tree, node: int) -> dict[str, Any]:
+    """The surrogates of a node, best first, where the tree has any."""
+    stands = tree.surrogates
+    if stands is None:
+        return {}
+    return {
+        "surrogates": [
+            {
+                "rank": rank,
+                "feature": tree.features[int(stands.feature[at])].name,
+                "split": _show_surrogate(tree, stands, at, node),
+                "agree": float(stands.agree[at]),
+                "adj": float(stands.adjusted[at]),
+                "n": int(stands.rows[at]),
+            }
+            for rank, at in enumerate(stands.list_at(node), start=1)
+        ]
+    }
+
+
+def _show_surrogate(tree: Tree, stands: Surrogates, at: int, node: int) -> dict[str, Any]:
+    index = int(stands.feature[at])
+    feature = tree.features[index]
+    if feature.kind == "numeric":
+        return _show_threshold(feature, stands, at) | {"below_to": SIDES[int(stands.flipped[at])]}
+    if feature.kind != "ordinal":
+        return {"type": "subset", "categories": _list_groups(feature, stands, at, 2)[0]}
+    shown = show_halves(feature, int(stands.whole[at]) + 1, find_levels(tree, node, index))
+    return shown | {"categories": shown["categories"][:: -1 if stands.flipped[at] else 1]}
 
 
 def show_tree_node(tree: Tree, node: int) -> dict[str, Any]:
@@ -127,6 +178,7 @@ def show_tree_node(tree: Tree, node: int) -> dict[str, Any]:
         "prediction": show_answer(tree, node),
         "leaf": leaf,
         "reason": show_leaf_reason(tree, node),
+        **(show_surrogates(tree, node) if not leaf else {}),
     }
 
 
@@ -144,7 +196,9 @@ def show_head(tree: Tree, node: int) -> dict[str, Any]:
 def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str, Any]:
     """What a listing says of a node (an index into its nodes), with how far its best candidate is ahead."""
     nearest, other = find_margins(listing, node)
-    return show_head(audited.tree, int(listing.nodes[node])) | {"margin": {"any": nearest, "other_feature": other}}
+    number = int(listing.nodes[node])
+    surrogates = {} if audited.tree.is_leaf[number] else show_surrogates(audited.tree, number)
+    return show_head(audited.tree, number) | {"margin": {"any": nearest, "other_feature": other}} | surrogates
 
 
 def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:
@@ -204,6 +258,10 @@ def _show_splits(audited: Audited, listing: Listing, index: int, rows: Ints) -> 
             splits = [{"type": name, "categories": categories} for categories in groups]
         for i, split, side in zip(mine.tolist(), splits, table.missing_to[place].tolist(), strict=True):
             shown[i] = split | _show_side(side, table.form)
+    if learner.lack is Lack.APART:
+        nodes = listing.nodes[listing.node[rows]].tolist()
+        for i in np.flatnonzero(listing.chosen[rows]).tolist():
+            shown[i] |= show_lack(audited.tree, nodes[i])
     return shown
 
 

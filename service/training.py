@@ -170,10 +170,10 @@ def _describe(
     """The JSON-able part of the record."""
     tree, target = learnt.tree, learnt.target
     shown: dict[str, Any] = {"name": target.name, "kind": columns[0].kind if target.is_classification else "numeric"}
-    metrics: dict[str, Any] = {**measure_fit(tree, target, learnt.leaf)}
+    metrics: dict[str, Any] = {**measure_fit(learnt.prediction, target)}
     if target.names:
         shown["names"] = list(target.names)
-        metrics["by_target"] = by_output(target, tree.prediction[learnt.leaf])
+        metrics["by_target"] = by_output(target, learnt.prediction)
     if target.is_classification:
         shown["classes"] = list(target.classes)
         shown["positive_class"] = request.positive_class

@@ -35,8 +35,11 @@ SPLIT: dict[str, Any] = {
         },
         "missing": {
             "type": ["string", "integer"],
-            "description": "Where rows without a value go: `left`, `right`, or the index of a branch",
+            "description": "Where rows without a value go: `left`, `right`, or the index of a branch; where there are "
+            "surrogates, if none of these knows, perhaps `stays`; `parts`: to all branches, by their `shares`",
         },
+        "shares": {"type": "array", "items": {"type": "number"}, "description": "What of such a row comes to each"},
+        "below_to": {"type": "string", "description": "Surrogates only: where values up to the threshold go"},
     },
 }
 _MEASURED = {
@@ -52,7 +55,26 @@ _BRANCH = {
     "required": ["known", "routed"],
     "properties": {
         "known": {"type": "object", "properties": _MEASURED, "description": "Rows with a value: these are scored"},
-        "routed": {"type": "object", "properties": _MEASURED, "description": "All rows that go this way"},
+        "routed": {
+            "type": ["object", "null"],
+            "properties": _MEASURED,
+            "description": "All rows that go this way; null where surrogates would say: only the chosen split has any",
+        },
+    },
+}
+SURROGATES: dict[str, Any] = {
+    "type": "array",
+    "description": "Splits that stand in where a value is missing, best first; only where `missing` is `surrogate`",
+    "items": {
+        "type": "object",
+        "properties": {
+            "rank": {"type": "integer"},
+            "feature": {"type": "string"},
+            "split": SPLIT,
+            "agree": {"type": "number", "description": "The share of the rows that it sends the same way"},
+            "adj": {"type": "number", "description": "How much better that is than the majority: 1 is all of it"},
+            "n": {"type": "integer", "description": "The training rows that it sent"},
+        },
     },
 }
 
@@ -95,6 +117,7 @@ class AuditedNodeSchema(Schema):
             "properties": {"any": {"type": ["number", "null"]}, "other_feature": {"type": ["number", "null"]}},
         }
     )
+    surrogates = Anything(SURROGATES)
 
 
 class SplitSchema(Schema):

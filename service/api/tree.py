@@ -10,7 +10,7 @@ from service.api.blueprint import Resource
 from service.api.fields import COUNTS, NUMBERS, PREDICTION, SCALAR, Anything
 from service.api.json import answer
 from service.api.models import REFERENCE
-from service.api.splits import SPLIT
+from service.api.splits import SPLIT, SURROGATES
 from service.api.state import store
 
 blueprint = Resource("tree", __name__, description="The tree of a model")
@@ -38,6 +38,7 @@ class NodeSchema(Schema):
     prediction = Anything({**PREDICTION, "description": "What a row that ends here is predicted"}, required=True)
     leaf = fields.Boolean(required=True)
     reason = fields.String(required=True, allow_none=True, metadata={"description": "Why it is a leaf, or `raised`"})
+    surrogates = Anything(SURROGATES)
 
 
 class TreeSchema(Schema):

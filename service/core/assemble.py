@@ -16,7 +16,8 @@ from service.core.grow import Growth
 from service.core.schema import Target
 from service.core.search import join_splits, levels_of
 from service.core.statistics import Ints
-from service.core.tree import Tree, choose_answers
+from service.core.surrogates import count_cells, join_stands
+from service.core.tree import Surrogates, Tree, choose_answers
 from service.core.weigh import Learner
 
 
@@ -60,9 +61,53 @@ def build_tree(
         statistic=target.statistic,
         variances=variances,
         answers=(),
+        loss=None if loss is None else np.asarray(loss, float),
+        share=_find_shares(learner, table["share"], stats, parent),
+        surrogates=_write_surrogates(learner, growth, rank, len(parent)),
         **_write_splits(learner, growth, rank, len(parent)),
     )
     return tree, rank[growth.leaf]
+
+
+def _find_shares(learner: Learner, share: Floats, stats: Floats, parent: Ints) -> Floats | None:
+    """(node,) how much of the rows without a value comes to each node; None unless rows are parted in predictions."""
+    if learner.parameters.missing != "fractional":
+        return None
+    if learner.parts_rows:
+        return share
+    # nothing was parted, so nodes weigh what they know
+    weight = learner.objective.criterion.family.weigh(stats)
+    return np.where(parent < 0, 1.0, weight / weight[parent])
+
+
+def _write_surrogates(learner: Learner, growth: Growth, rank: Ints, nodes: int) -> Surrogates | None:
+    if learner.parameters.missing != "surrogate":
+        return None
+    stands = join_stands(growth.stands)
+    node = rank[stands.node]
+    order = np.argsort(node, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    feature = stands.feature[order]
+    rows = np.stack([stands.lower, stands.upper])[:, order]
+    size = count_cells(learner, feature)
+    start = np.cumsum(size) - size
+    branch = np.full(max(int(size.sum()), 1), NO_ROUTE)
+    surrogate, code, way = stands.category
+    branch[start[place[surrogate]] + code] = way
+    ordered = np.array([*(learner.is_ordered(f) for f in range(len(learner.features))), False], bool)
+    form = np.where(ordered[feature], int(Form.THRESHOLD), int(Form.SUBSET))
+    return Surrogates(
+        start=np.searchsorted(node[order], np.arange(nodes + 1)).astype(np.int64),
+        feature=feature,
+        flipped=stands.flipped[order],
+        category_start=start,
+        category_branch=branch,
+        agree=stands.agree[order],
+        adjusted=stands.adjusted[order],
+        rows=stands.rows[order],
+        **_write_thresholds(learner, feature, form, rows),
+    )
 
 
 def _join(growth: Growth, name: str) -> NDArray[Any]:

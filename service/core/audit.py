@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Candidates
 from service.core.criteria import LOWER_IS_BETTER, Floats
+from service.core.descend_parts import descend_parts
+from service.core.guide import are_floats, lay_out
 from service.core.judge import Reason, judge
 from service.core.learn import prepare_target
 from service.core.monotonic import find_bounds
@@ -37,6 +39,8 @@ class Audited:
     ``row: (row,)`` are the training rows in such an order that those below a node stand side by side, from
     ``begin: (node,)`` on. ``bounds: (2, node)``: see `Batch`. ``groups`` are the nodes with rows that are audited
     together, in breadth-first order, and ``group: (node,)`` is the group of each node (-1: it has no rows).
+
+    Where rows are parted they are listed node by node, with the ``weight`` of what of them is in it: (entry,).
     """
 
     learner: Learner
@@ -47,24 +51,41 @@ class Audited:
     bounds: Floats | None
     groups: list[Ints]
     group: Ints
+    weight: Floats | None = None
 
     def count_bytes(self) -> int:
         """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
         numbers = sum(coded.numbers.nbytes for coded in self.learner.features)
-        return self.row.nbytes + 4 * self.begin.nbytes + numbers * 3 // 2
+        return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + numbers * 3 // 2
 
 
 def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:
     """What does not differ from node to node; ``leaf: (row,)`` is where each training row ended."""
     target = prepare_target(target, learner.parameters)
-    begin = _place_rows(tree)
-    row = np.argsort(begin[leaf], kind="stable")
+    weight = None
+    if learner.parts_rows:
+        row, weight = _part_rows(learner, target, tree)
+        begin = np.cumsum(tree.rows) - tree.rows
+    else:
+        begin = _place_rows(tree)
+        # rows that stay in a node stand behind those of its children
+        below = np.bincount(np.maximum(tree.parent, 0), tree.rows * (tree.parent >= 0), tree.nodes).astype(np.int64)
+        row = np.argsort((begin + below)[leaf], kind="stable")
     bounds = None if learner.directions is None else find_bounds(learner, tree)
     groups = _group_nodes(tree)
     group = np.full(tree.nodes, -1)
     for index, nodes in enumerate(groups):
         group[nodes] = index
-    return Audited(learner, target, tree, row, begin, bounds, groups, group)
+    return Audited(learner, target, tree, row, begin, bounds, groups, group, weight)
+
+
+def _part_rows(learner: Learner, target: Target, tree: Tree) -> tuple[Ints, Floats]:
+    """(entry,) the rows of every node, node by node, and what of their weight is in it."""
+    columns = [coded.as_column() for coded in learner.features]
+    guide = lay_out(tree, are_floats(columns))
+    parts = descend_parts(guide, columns, target.rows, target.weight, inner=True)
+    order = np.argsort(parts.node, kind="stable")
+    return parts.row[order], parts.share[order]
 
 
 def _place_rows(tree: Tree) -> Ints:
@@ -233,6 +254,8 @@ def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     skipped = audited.begin[nodes] - (np.cumsum(rows) - rows)
     row = audited.row[skipped[node] + np.arange(len(node))]
     weight = None if audited.target.weight is None else audited.target.weight[row]
+    if audited.weight is not None:
+        weight = audited.weight[skipped[node] + np.arange(len(node))]
     entries = Entries(row, node, len(nodes), weight)
     used = None if learner.parameters.reuse_features is True else _find_used(learner, tree, nodes)
     bounds = None if audited.bounds is None else audited.bounds[:, nodes]

@@ -14,10 +14,10 @@ NAMED = 5
 """A warning names so many of the unseen categories."""
 
 
-def conform(table: Table, features: Sequence[Feature], refuse_missing: bool = False) -> tuple[list[Column], list[str]]:
-    """The column of each feature, matched by name, and the warnings.
+def conform(table: Table, features: Sequence[Feature], missing: str = "direction") -> tuple[list[Column], list[str]]:
+    """The column of each feature, matched by name, and the warnings; ``missing`` is what the model does with gaps.
 
-    Raises InvalidData that names each missing column, each column of another kind and, with ``refuse_missing``, the
+    Raises InvalidData that names each missing column, each column of another kind and, where they are refused, the
     first row without a value.
     """
     posted = {column.name: column for column in table.columns}
@@ -29,12 +29,12 @@ def conform(table: Table, features: Sequence[Feature], refuse_missing: bool = Fa
     if faults:
         raise InvalidData(faults)
     columns = [_conform_column(posted[feature.name], feature) for feature in features]
-    if refuse_missing:
+    if missing == "refuse":
         _refuse_missing(columns)
     extras = [name for name in posted if name not in {feature.name for feature in features}]
     warnings = [f"the model does not use these columns: {', '.join(extras)}"] if extras else []
     warnings += [
-        warning for f, c in zip(features, columns, strict=True) if (warning := _warn_unseen(posted[f.name], c))
+        warning for f, c in zip(features, columns, strict=True) if (warning := _warn_unseen(posted[f.name], c, missing))
     ]
     return columns, warnings
 
@@ -82,14 +82,22 @@ def _refuse_missing(columns: Sequence[Column]) -> None:
         raise InvalidData(faults)
 
 
-def _warn_unseen(posted: Column, column: Column) -> str | None:
+UNSEEN_ROUTE = {
+    "surrogate": "there goes the way of the node's surrogates, or of its majority, as if it had no value",
+    "fractional": "goes to all branches there by their shares, as if it had no value",
+}
+"""What becomes of a row whose category training did not see, under some choices of ``missing``."""
+
+
+def _warn_unseen(posted: Column, column: Column, missing: str) -> str | None:
     if column.kind == "numeric":
         return None
     unseen = column.values == UNSEEN
     if not unseen.any():
         return None
     labels = [posted.categories[code] for code in np.unique(posted.values[unseen])[:NAMED]]
+    route = UNSEEN_ROUTE.get(missing, "gets the answer of the node it is at")
     return (
         f'"{column.name}" has categories that training did not see in {int(unseen.sum())} rows '
-        f"({', '.join(map(repr, labels))}): where the tree asks for it, such a row gets the answer of the node it is at"
+        f"({', '.join(map(repr, labels))}): where the tree asks for it, such a row {route}"
     )

@@ -56,7 +56,8 @@ def descend(tree: Tree, columns: Sequence[Column], rows: int) -> Descent:
     """Send every row down; ``columns`` are those of ``tree.features``, in that order.
 
     A missing value takes the branch learnt for it, else the heaviest; a category that the node did not see in
-    training stops there, for the node's own distribution is what was known before asking.
+    training stops there, for the node's own distribution is what was known before asking. Where a tree has surrogates
+    they are asked in both cases, and then the majority.
     """
     return follow(lay_out(tree, are_floats(columns)), columns, rows)
 
@@ -77,9 +78,10 @@ def _descend_share(guide: Guide, columns: Sequence[Column], node: Ints, share: s
     space = np.empty((len(columns), guide.block), np.int64)
     buffers = Buffers(guide.block)
     only_floats = guide.readings == (Reading.FLOAT,)
+    unlike = guide.parted or guide.stands is not None
     for begin in range(share.start, share.stop, guide.block):
         rows = slice(begin, min(begin + guide.block, share.stop))
-        if only_floats:
+        if only_floats and not (unlike and any(_find_missing(column, rows) is not None for column in columns)):
             floats = space.view(np.float64)
             for place, column in enumerate(columns):
                 floats[place, : rows.stop - begin] = column.values[rows]
@@ -87,7 +89,7 @@ def _descend_share(guide: Guide, columns: Sequence[Column], node: Ints, share: s
             step: Step = partial(step_floats, guide, floats.reshape(-1), buffers)
         else:
             begun = np.zeros(rows.stop - begin, np.int64), 0
-            step = partial(_step, guide, _fill(space, columns, rows))
+            step = partial(_step, guide, fill_cells(space, columns, rows))
         node[rows] = begun[0] if begun[1] == guide.deepest else _descend_block(step, *begun, guide.shallowest)
 
 
@@ -116,7 +118,7 @@ def _descend_block(step: Step, node: Ints, depth: int, shallowest: int) -> Ints:
             return ended
 
 
-def _fill(space: Ints, columns: Sequence[Column], rows: slice) -> Cells:
+def fill_cells(space: Ints, columns: Sequence[Column], rows: slice) -> Cells:
     """The cells of a block; ``space: (column, block)`` is used again by the next one."""
     missing: NDArray[np.bool_] | None = None
     count = rows.stop - rows.start
@@ -143,13 +145,42 @@ def _find_missing(column: Column, rows: slice) -> NDArray[np.bool_] | None:
 
 def _step(guide: Guide, cells: Cells, node: Ints, row: Ints, following: Ints) -> None:
     """Write into ``following: (entry,)`` the child that each entry goes to, or its node where it ends."""
-    at = guide.column.take(node)
-    at += row
+    if guide.stands is None:
+        at = guide.column.take(node)
+        at += row
+        branch = _read_each(guide, cells.cells.take(at), node)
+        if cells.missing is not None:
+            gone = np.flatnonzero(cells.missing.take(at))
+            branch[gone] = guide.missing_branch.take(node[gone])
+    else:
+        branch = read_branches(guide, cells, node, row)
+        gone = np.flatnonzero(branch == NO_ROUTE)
+        branch[gone] = _stand_in(guide, guide.stands, cells, node[gone], row[gone])
+    following[:] = np.where(branch == NO_ROUTE, node, guide.first.take(node) + branch)
+
+
+def read_branches(guide: Guide, cells: Cells, node: Ints, row: Ints) -> Ints:
+    """(entry,) the branch that each entry's cell says, `NO_ROUTE` where it is missing or its category was not seen."""
+    at = guide.column.take(node) + row
     branch = _read_each(guide, cells.cells.take(at), node)
     if cells.missing is not None:
-        gone = np.flatnonzero(cells.missing.take(at))
-        branch[gone] = guide.missing_branch.take(node[gone])
-    following[:] = np.where(branch == NO_ROUTE, node, guide.first.take(node) + branch)
+        branch[cells.missing.take(at)] = NO_ROUTE
+    return branch
+
+
+def _stand_in(guide: Guide, stands: Ints, cells: Cells, node: Ints, row: Ints) -> Ints:
+    """(entry,) what the first surrogate says that can, or what is left after them."""
+    branch = np.full(len(node), NO_ROUTE)
+    which, last = stands[node], stands[node + 1]
+    lost = np.arange(len(node))
+    while len(lost := lost[(branch[lost] == NO_ROUTE) & (which[lost] < last[lost])]):
+        asked = which[lost]
+        branch[lost] = read_branches(guide, cells, asked, row[lost])
+        which[lost] += 1
+        if guide.flipped is not None:
+            turned = guide.flipped[asked - stands[0]] & (branch[lost] != NO_ROUTE)
+            branch[lost] ^= turned
+    return np.where(branch == NO_ROUTE, guide.missing_branch.take(node), branch)
 
 
 def _read_each(guide: Guide, cell: Ints, node: Ints) -> Ints:

@@ -16,7 +16,6 @@ from service.core.answers import Answers
 from service.core.criteria import Floats
 from service.core.schema import Label, Target
 from service.core.statistics import Ints
-from service.core.tree import Tree
 
 EPSILON = float(np.finfo(np.float64).eps)
 """The log loss takes a smaller probability for this one, so that it is finite (as scikit-learn does)."""
@@ -41,9 +40,8 @@ class ClassFit:
     roc_auc: Floats
 
 
-def measure_fit(tree: Tree, target: Target, node: Ints) -> Metrics:
-    """Accuracy, or R2, mean absolute and root mean squared error, of training rows that ended in ``node: (row,)``."""
-    answer = tree.prediction[node]
+def measure_fit(answer: Floats, target: Target) -> Metrics:
+    """Accuracy, or R2, mean absolute and root mean squared error, of the answers to training rows: (row,)."""
     if target.codes is not None:
         return {"accuracy": float(np.average(answer == target.codes, weights=target.weight))}
     if target.values is None:

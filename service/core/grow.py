@@ -18,13 +18,15 @@ from service.core.bins import bin_features
 from service.core.candidates import Form, Lack
 from service.core.coarse import can_bound
 from service.core.criteria import Floats
+from service.core.judge import is_fewer
 from service.core.monotonic import narrow_bounds, read_values
-from service.core.parameters import Parameters
+from service.core.parting import part_entries
 from service.core.route import route_entries
 from service.core.scan import arrange
 from service.core.schema import Target
 from service.core.search import Splits, search
 from service.core.statistics import Entries, Ints
+from service.core.surrogates import StandIns, stand_in
 from service.core.tree import LeafReason
 from service.core.weigh import Batch, Learner, make_batch
 
@@ -36,15 +38,17 @@ Progress = Callable[[int, int], None]
 class Growth:
     """What has been decided so far, in chunks of nodes in order of creation; `assemble.build_tree` reads it.
 
-    ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason; ``splits`` the splits taken, with
-    the ids of their nodes and first children. ``leaf: (row,)`` is the node that each row has reached. Nodes that have
-    become too small for bins are ``waiting``.
+    ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason, share; ``splits`` the splits taken,
+    with the ids of their nodes and first children; ``stands`` their surrogates, with the ids of the nodes. ``leaf:
+    (row,)`` is the node that each row has reached (rows that were parted have reached several, of which this is any).
+    Nodes that have become too small for bins are ``waiting``.
     """
 
     leaf: Ints
     nodes: list[dict[str, Any]] = field(default_factory=list)
     splits: list[tuple[Ints, Ints, Splits]] = field(default_factory=list)
     size: int = 0
+    stands: list[tuple[Ints, StandIns]] = field(default_factory=list)
     waiting: list[Open] = field(default_factory=list)
 
     def add_nodes(self, chunk: dict[str, Any]) -> Ints:
@@ -73,8 +77,8 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
     batch = make_batch(target, entries, used, bounds)
     impurity = learner.objective.impurity(batch.stats)
-    ids = _record(growth, batch, impurity, np.array([-1]), np.array([0]), np.array([0]))
-    keep = _keep_open(growth, learner.parameters, batch, impurity, ids, np.zeros(1, np.int64))
+    ids = _record(growth, batch, impurity, np.array([-1]), np.array([0]), np.array([0]), np.ones(1))
+    keep = _keep_open(growth, learner, batch, impurity, ids, np.zeros(1, np.int64))
     if not keep.any():
         return growth
     fronts = [Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))]
@@ -131,6 +135,8 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
 
     ``few``: its nodes have few rows each, however many there are.
     """
+    if learner.parts_rows:
+        return batch  # what is kept up by row knows of one entry only
     lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
     numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
     if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner) and numeric.any():
@@ -156,11 +162,15 @@ def can_scan(learner: Learner, feature: int) -> bool:
 
 
 def _keep_open(
-    growth: Growth, parameters: Parameters, batch: Batch, impurity: Floats, ids: Ints, depth: Ints
+    growth: Growth, learner: Learner, batch: Batch, impurity: Floats, ids: Ints, depth: Ints
 ) -> NDArray[np.bool_]:
     """(node,) True for the nodes that may be split; what finished the others is recorded."""
+    parameters = learner.parameters
     reason = np.zeros(len(ids), np.int64)
-    reason[batch.rows < parameters.min_samples_split] = LeafReason.MIN_SAMPLES_SPLIT
+    few = batch.rows < parameters.min_samples_split
+    if learner.parts_rows:
+        few = is_fewer(learner.objective.criterion.family.weigh(batch.stats), parameters.min_samples_split)
+    reason[few] = LeafReason.MIN_SAMPLES_SPLIT
     if parameters.max_depth is not None:
         reason[depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
     reason[impurity <= 0] = LeafReason.PURE
@@ -188,24 +198,55 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     _set_reasons(growth, front.ids, np.where(taken, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
     if not taken.any():
         return None
-    batch = front.batch
     branches = np.where(taken, splits.branches, 0)
     first = np.cumsum(branches) - branches
-    parent = np.repeat(np.arange(len(taken)), branches)
-    branch = np.arange(len(parent)) - first[parent]
-    child = route_entries(learner, batch.entries, splits)
-    child += np.repeat(np.where(taken, first, -1 - len(parent)), batch.rows)
-    entries = [batch.entries.regroup(child, len(parent))]
-    del child
+    route = route_entries(learner, front.batch.entries, splits)
+    if learner.parameters.missing == "surrogate":
+        splits, stands, route = stand_in(learner, front.batch, splits, route)
+        growth.stands.append((front.ids, stands))
     growth.splits.append((front.ids, growth.size + first, replace(splits, side=None)))
-    return _open_children(growth, learner, target, front, splits, entries.pop(), parent, branch)
+    # handed on without a name here, so that the arrays of a level end with it
+    return _open_children(growth, learner, target, front, splits, _send(learner, front.batch, route, branches))
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """Children of the nodes of a batch, in node order, with what comes to them.
+
+    ``parent``, ``branch``: (child,); ``share: (child,)`` of the parent's known weight, 1 where rows are not parted.
+    """
+
+    entries: Entries
+    parent: Ints
+    branch: Ints
+    share: Floats
+
+
+def _send(learner: Learner, batch: Batch, route: Ints, branches: Ints) -> Children:
+    """Entries to children, by the ``route: (entry,)``; `NO_ROUTE` is parted among all or stays.
+
+    ``branches: (node,)`` counts the children, 0 where there is no split.
+    """
+    first = np.cumsum(branches) - branches
+    parent = np.repeat(np.arange(len(branches)), branches)
+    branch = np.arange(len(parent)) - first[parent]
+    child = np.repeat(np.where(branches > 0, first, -1 - len(parent)), batch.rows)
+    child += route
+    share = np.ones(len(parent))
+    if learner.lack is Lack.APART:
+        lost = (branches > 0)[batch.entries.node] & (route < 0)
+        child[lost] = -1
+        if learner.parts_rows:
+            entries, share = part_entries(learner, batch, child, np.flatnonzero(lost), parent)
+            return Children(entries, parent, branch, share)
+    return Children(batch.entries.regroup(child, len(parent)), parent, branch, share)
 
 
 def _open_children(
-    growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits, entries: Entries, parent: Ints,
-    branch: Ints,
-) -> Open | None:  # fmt: skip
-    """``parent``, ``branch``: (child,) of all children, in node order; those without rows become leaves at once."""
+    growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits, children: Children
+) -> Open | None:
+    """Record the children; those without rows become leaves at once."""
+    entries, parent, branch = children.entries, children.parent, children.branch
     rows = np.bincount(entries.node, minlength=len(parent))
     occupied = rows > 0
     depth = front.depth[parent] + 1
@@ -217,9 +258,9 @@ def _open_children(
     batch = make_batch(target, entries, used)
     batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
     impurity = learner.objective.impurity(batch.stats)
-    ids = _record(growth, batch, impurity, front.ids[parent], branch, depth, occupied)
+    ids = _record(growth, batch, impurity, front.ids[parent], branch, depth, children.share, occupied)
     growth.leaf[entries.row] = np.repeat(ids[occupied], batch.rows)
-    keep = _keep_open(growth, learner.parameters, batch, impurity, ids[occupied], depth[occupied])
+    keep = _keep_open(growth, learner, batch, impurity, ids[occupied], depth[occupied])
     ids, depth = ids[occupied], depth[occupied]
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         small = keep & (batch.rows < learner.sizes.scan)
@@ -268,7 +309,7 @@ def _narrow_bounds(
 
 
 def _record(
-    growth: Growth, batch: Batch, impurity: Floats, parent: Ints, branch: Ints, depth: Ints,
+    growth: Growth, batch: Batch, impurity: Floats, parent: Ints, branch: Ints, depth: Ints, share: Floats,
     occupied: NDArray[np.bool_] | None = None,
 ) -> Ints:  # fmt: skip
     """Append the nodes; those not ``occupied`` get no rows and no statistics. Returns the ids of all."""
@@ -288,7 +329,7 @@ def _record(
     reason[at] = LeafReason.SPLIT
     return growth.add_nodes(
         {"parent": parent, "branch": branch, "depth": depth, "stats": stats, "rows": rows, "centre": centre,
-         "impurity": impurity, "reason": reason, "answer": answer}
+         "impurity": impurity, "reason": reason, "answer": answer, "share": share}
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -13,7 +13,7 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
 from service.core.schema import Column, Feature
 from service.core.statistics import Ints
-from service.core.tree import Tree, find_heaviest_branches
+from service.core.tree import STAYS, Surrogates, Tree, find_heaviest_branches
 
 BLOCK = 16384
 """Rows that go down together: 128 KiB of cells for each feature that the tree asks for."""
@@ -54,7 +54,11 @@ class Guide:
     ``used: (column,)`` are the features that some node asks for, and ``column`` is where the cells of the node's own
     begin in a block of them; ``missing_branch`` is where missing cells go, be it learnt or the heaviest; ``readings``
     are those that occur, so that a single one needs no sorting of rows; leaves are at depths from ``shallowest`` to
-    ``deepest``; ``block`` is the number of rows that go down together, ``ladder`` the way of floats.
+    ``deepest``; ``block`` is the number of rows that go down together, ``ladder`` the way of floats. ``branches``
+    counts the children, ``share`` is how much of the rows without a value comes to a node (1 if not ``parted``).
+
+    Surrogates are read as nodes are and stand behind them in ``reading``, ``column``, ``limit``, ``whole`` and
+    ``start``: those of a node are ``stands[node] .. stands[node + 1]``; ``flipped`` ones turn the branch round.
     """
 
     reading: NDArray[np.int8]
@@ -73,6 +77,11 @@ class Guide:
     deepest: int
     block: int
     ladder: Ladder
+    branches: Ints
+    share: Floats
+    parted: bool
+    stands: Ints | None = None
+    flipped: NDArray[np.bool_] | None = None
 
 
 def are_floats(columns: Sequence[Column]) -> tuple[bool, ...]:
@@ -83,7 +92,9 @@ def are_floats(columns: Sequence[Column]) -> tuple[bool, ...]:
 def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
     """The guide through a tree for columns that `are_floats` where ``floats`` is True."""
     leaf = tree.is_leaf
-    used = np.unique(tree.feature[~leaf])
+    stands = tree.surrogates
+    asked = tree.feature[~leaf]
+    used = np.unique(asked if stands is None else np.concatenate([asked, stands.feature]))
     kinds = np.array([_kind_of(feature, is_float) for feature, is_float in zip(tree.features, floats, strict=True)])
     reading = kinds[tree.feature] if len(kinds) else np.zeros(tree.nodes, np.int8)
     reading = np.where((reading == Reading.ORDER) & (tree.form == Form.MULTIWAY), Reading.ROUTES, reading)
@@ -95,9 +106,11 @@ def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
     learnt = np.where(tree.form == Form.MISSING, 0, tree.missing_to)
     # the multiway split of a model that gives missing values a branch has none where nothing was missing
     fallback = np.where(learnt == NO_ROUTE, find_heaviest_branches(tree), learnt)
+    # rows end where they are to be parted, and `descend_parts` goes on
+    fallback = np.where((learnt == STAYS) | (tree.share is not None), NO_ROUTE, fallback)
     column = np.where(leaf, 0, np.searchsorted(used, tree.feature)) * block
     limit = np.where(leaf, np.inf, tree.threshold)
-    return Guide(
+    guide = Guide(
         reading=reading.astype(np.int8),
         column=column,
         block=block,
@@ -114,6 +127,26 @@ def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
         used=used,
         floats=tuple(floats),
         readings=tuple(Reading(kind) for kind in np.unique(reading)),
+        branches=tree.branches,
+        share=np.ones(tree.nodes) if tree.share is None else tree.share,
+        parted=tree.share is not None,
+    )
+    return guide if stands is None else _append_surrogates(guide, stands, kinds)
+
+
+def _append_surrogates(guide: Guide, stands: Surrogates, kinds: NDArray[np.int8]) -> Guide:
+    reading = np.concatenate([guide.reading, kinds[stands.feature]]).astype(np.int8)
+    return replace(
+        guide,
+        reading=reading,
+        column=np.concatenate([guide.column, np.searchsorted(guide.used, stands.feature) * guide.block]),
+        limit=np.concatenate([guide.limit, stands.threshold]),
+        whole=np.concatenate([guide.whole, stands.whole]),
+        start=np.concatenate([guide.start, stands.category_start + len(guide.routes)]),
+        routes=np.concatenate([guide.routes, stands.category_branch]),
+        readings=tuple(Reading(kind) for kind in np.unique(reading)),
+        stands=stands.start + len(guide.reading),
+        flipped=stands.flipped,
     )
 
 

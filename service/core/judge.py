@@ -103,7 +103,10 @@ def _find_limited(learner: Learner, block: Block, table: Candidates) -> NDArray[
         light = weigh(table.branches) < parameters.min_weight_leaf * (1 - ROUNDING)
         reason[_starves(table.rows, light, parameters)] = Reason.MIN_WEIGHT_LEAF
     if parameters.min_samples_leaf > 1:
-        reason[_starves(table.rows, table.rows < parameters.min_samples_leaf, parameters)] = Reason.MIN_SAMPLES_LEAF
+        small = table.rows < parameters.min_samples_leaf
+        if learner.parts_rows:
+            small = is_fewer(weigh(table.branches), parameters.min_samples_leaf)
+        reason[_starves(table.rows, small, parameters)] = Reason.MIN_SAMPLES_LEAF
     return reason
 
 
@@ -118,6 +121,11 @@ def _price(
     weight = objective.criterion.family.weigh(objective.alter(batch.stats))[block.node[table.segment]]
     counted = cut if limited is None or penalty == "distinct" else limited == Reason.ADMISSIBLE
     return np.where(cut, price_cuts(table, weight, counted), 0.0)
+
+
+def is_fewer(weight: Floats, least: int) -> NDArray[np.bool_]:
+    """Less ``weight`` than ``least`` rows have: where rows are parted limits count weight (as in C4.5 and J48)."""
+    return np.asarray(weight < least * (1 - ROUNDING))
 
 
 def _starves(rows: Ints, small: NDArray[np.bool_], parameters: Parameters) -> NDArray[np.bool_]:

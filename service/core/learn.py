@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from service.core.answers import answer_training
 from service.core.assemble import build_tree
 from service.core.criteria import CRITERIA, RATE_CRITERION, Floats, make_vector_family
 from service.core.encoding import CodedFeature, encode
@@ -28,14 +29,17 @@ NOT_COUNTS = 'values below 0, or nothing above it: "poisson" needs targets of 0 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A tree with what grew it; ``leaf: (row,)`` is where each training row ended, ``pruning`` what was cut off.
+    """A tree with what grew it.
 
-    Rows that were held out to prune by are no training rows: ``target`` and the learner's features have the others.
+    ``leaf: (row,)`` is where each training row, or most of a parted one, ended, ``prediction: (row,)`` its answer,
+    ``pruning`` what was cut off. Rows that were held out to prune by are no training rows: ``target`` and the
+    learner's features have the others.
     """
 
     tree: Tree
     learner: Learner
     leaf: Ints
+    prediction: Floats
     pruning: Pruning
     target: Target
 
@@ -70,11 +74,15 @@ def learn(
 
     if parameters.pruning == "reduced_error":
         reduced = grow_and_reduce(features, target, parameters, costs, grow_tree)
-        return Learnt(
-            reduced.tree, replace(learner, features=reduced.features), reduced.leaf, reduced.pruning, reduced.target
-        )
+        its_learner = replace(learner, features=reduced.features)
+        return _finish(its_learner, reduced.tree, reduced.leaf, reduced.pruning, reduced.target)
     tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
-    return Learnt(tree, learner, leaf, pruning, target)
+    return _finish(learner, tree, leaf, pruning, target)
+
+
+def _finish(learner: Learner, tree: Tree, leaf: Ints, pruning: Pruning, target: Target) -> Learnt:
+    answers = answer_training(learner, tree, leaf)
+    return Learnt(tree, learner, answers.leaf, answers.prediction[answers.index], pruning, target)
 
 
 def prepare_target(target: Target, parameters: Parameters) -> Target:

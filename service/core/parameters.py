@@ -29,6 +29,9 @@ class Parameters:
     numeric: str = "threshold"
     threshold_value: str = "midpoint"
     missing: str = "direction"
+    max_surrogates: int = 5
+    use_surrogates: int = 2
+    surrogate_style: int = 0
     reuse_features: bool | str = True
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
@@ -76,6 +79,11 @@ Check = Callable[[object], str | None]
 def _choice(*allowed: str | None) -> Check:
     names = ", ".join("null" if name is None else f'"{name}"' for name in allowed)
     return lambda value: None if value in allowed else f"must be one of {names}"
+
+
+def _one_of(*allowed: int) -> Check:
+    numbers = ", ".join(map(str, allowed))
+    return lambda value: None if type(value) is int and value in allowed else f"must be one of {numbers}"
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -161,7 +169,10 @@ RULES: dict[str, Check] = {
     "max_subset_categories": _whole(2, most=12),
     "numeric": _choice("threshold", "ordinal", "refuse"),
     "threshold_value": _choice("midpoint", "data"),
-    "missing": _choice("direction", "branch", "refuse"),
+    "missing": _choice("direction", "surrogate", "fractional", "branch", "refuse"),
+    "max_surrogates": _whole(0),
+    "use_surrogates": _one_of(0, 1, 2),
+    "surrogate_style": _one_of(0, 1),
     "reuse_features": _reuse,
     "max_depth": _whole(0, optional=True),
     "max_leaf_nodes": _whole(1, optional=True),
@@ -197,12 +208,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cart": {},
     "id3": {"criterion": "entropy", "nominal": "multiway", "numeric": "refuse", "missing": "branch",
             "reuse_features": False},
-    "c45": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "reuse_features": False,
-            "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two", "pruning": "error_based",
-            "collapse": True},
+    "c45": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "missing": "fractional",
+            "reuse_features": False, "min_samples_split": 4, "min_samples_leaf": 2, "leaf_limit": "two",
+            "pruning": "error_based", "collapse": True},
     "j48": {"criterion": "gain_ratio", "nominal": "multiway", "selection": "c45", "threshold_value": "data",
-            "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45", "cut_penalty": "tried",
-            "empty_branches": True, "pruning": "error_based", "collapse": True, "confidence_limit": "weka"},
+            "missing": "fractional", "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45",
+            "cut_penalty": "tried", "empty_branches": True, "pruning": "error_based", "collapse": True,
+            "confidence_limit": "weka"},
 }  # fmt: skip
 
 CLASSIFIERS = frozenset({"id3", "c45", "j48"})
@@ -289,6 +301,20 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
             Fault("/parameters/nominal", f'"{parameters.criterion}" is defined for two branches: choose "subset"')
         )
     faults += _find_pruning_conflicts(parameters, task)
+    if parameters.missing == "surrogate" and parameters.nominal == "multiway":
+        faults.append(
+            Fault(
+                "/parameters/missing", '"surrogate" stands in for splits with two branches: set "nominal" to "subset"'
+            )
+        )
+    if parameters.missing in ("surrogate", "fractional") and parameters.monotonic:
+        faults.append(
+            Fault(
+                "/parameters/monotonic",
+                f'what lacks a value may go against the order under "missing": "{parameters.missing}": '
+                'choose "direction" or "branch"',
+            )
+        )
     if task == "regression":
         faults += [
             Fault(pointer("parameters", name), "is for classification only")

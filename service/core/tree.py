@@ -20,8 +20,10 @@ from service.core.criteria import TOLERANCE, Floats
 from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 
-TREE_LAYOUT = 1
-"""Raised when the arrays change their meaning; see docs/architecture.md."""
+TREE_LAYOUT = 2
+"""Raised when the arrays change their meaning; see docs/architecture.md. Layout 1 had neither shares nor surrogates."""
+STAYS = -2
+"""In `Tree.missing_to`: a row without a value ends at the node."""
 
 
 class LeafReason(IntEnum):
@@ -43,6 +45,45 @@ class LeafReason(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Surrogates:
+    """Tests that stand in for those of nodes where a value is missing, best first; (surrogate,) unless said otherwise.
+
+    Those of node i are ``start[i] .. start[i + 1]``. They are laid out as the nodes of `Tree` are; ``flipped`` ones
+    send what is above their threshold to the left. ``agree``: the share of rows that they send the way the node does;
+    ``adjusted``: how far that is from the majority's share to all; ``rows``: the training rows that they sent.
+    """
+
+    start: Ints
+    feature: Ints
+    threshold: Floats
+    whole: Ints
+    beside: Floats
+    beside_whole: Ints
+    flipped: NDArray[np.bool_]
+    category_start: Ints
+    category_branch: Ints
+    agree: Floats
+    adjusted: Floats
+    rows: Ints
+
+    def list_at(self, node: int) -> range:
+        """Those of one node."""
+        return range(int(self.start[node]), int(self.start[node + 1]))
+
+    def take(self, kept: NDArray[np.bool_], ended: NDArray[np.bool_]) -> Surrogates:
+        """Those of the ``kept: (node,)`` nodes; those that ``ended`` lose theirs. Categories stay where they are."""
+        count = np.diff(self.start)
+        stays = np.repeat(kept & ~ended, count)
+        left = np.where(ended, 0, count)[kept]
+        by_one = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("start", "category_branch")}
+        return Surrogates(
+            start=np.concatenate([[0], np.cumsum(left)]).astype(np.int64),
+            category_branch=self.category_branch,
+            **{name: values[..., stays] for name, values in by_one.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
     """A grown tree; every array is (node,) unless its shape is given.
 
@@ -53,6 +94,10 @@ class Tree:
     class weights, ``probability: (node, class)`` what is answered; ``mean`` stands in for both in regression, of which
     ``statistic`` says what ``impurity`` is made of: squares, or deviances. Of several numbers ``mean``, ``prediction``
     and ``variances`` are (node, output). Where there are ``answers``, ``prediction`` is which of them.
+
+    Where rows without a value are parted among all branches, ``share`` is how much of them comes to a node. Where
+    surrogates stand in, ``missing_to`` is what is done after them, perhaps `STAYS`. ``loss: (class, class)`` is that
+    which chooses the answers, if one does.
     """
 
     features: tuple[Feature, ...]
@@ -82,6 +127,9 @@ class Tree:
     statistic: Statistic = "moments"
     variances: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     answers: tuple[Any, ...] = ()
+    loss: Floats | None = None
+    share: Floats | None = None
+    surrogates: Surrogates | None = None
 
     @property
     def nodes(self) -> int:
@@ -96,6 +144,8 @@ class Tree:
     def as_arrays(self) -> dict[str, Any]:
         """A plain dict of arrays, lists, strings and numbers, to be stored."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.surrogates is not None:
+            plain["surrogates"] = {f.name: getattr(self.surrogates, f.name) for f in fields(Surrogates)}
         plain["features"] = [[f.name, f.kind, list(f.categories), f.integer] for f in self.features]
         return plain | {"classes": list(self.classes), "answers": list(self.answers), "layout": TREE_LAYOUT}
 
@@ -103,18 +153,24 @@ class Tree:
     def from_arrays(cls, plain: Mapping[str, Any]) -> Tree:
         """The tree that `as_arrays` described."""
         # np.asarray looks through memory maps, whose own indexing is slow
-        others = ("features", "classes", "statistic", "variances", "answers")
-        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in others}
-        features = tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"])
+        special = ("features", "classes", "statistic", "variances", "answers", "loss", "share", "surrogates")
+        known = {f.name: np.asarray(plain[f.name]) for f in fields(cls) if f.name not in special}
         # what older files lack has its default
-        variances = np.asarray(plain.get("variances", np.zeros((len(known["parent"]), 0))))
+        loss, share, stands = (plain.get(name) for name in ("loss", "share", "surrogates"))
         return cls(
-            **known, features=features, classes=tuple(plain["classes"]), statistic=plain.get("statistic", "moments"),
-            variances=variances, answers=tuple(plain.get("answers", ())),
-        )  # fmt: skip
+            **known,
+            features=tuple(Feature(n, kind, tuple(c), i) for n, kind, c, i in plain["features"]),
+            classes=tuple(plain["classes"]),
+            statistic=plain.get("statistic", "moments"),
+            variances=np.asarray(plain.get("variances", np.zeros((len(known["parent"]), 0)))),
+            answers=tuple(plain.get("answers", ())),
+            loss=None if loss is None else np.asarray(loss),
+            share=None if share is None else np.asarray(share),
+            surrogates=None if stands is None else Surrogates(**{n: np.asarray(v) for n, v in stands.items()}),
+        )
 
 
-def choose_answers(probability: Floats, loss: Sequence[Sequence[float]] | None) -> Floats:
+def choose_answers(probability: Floats, loss: Sequence[Sequence[float]] | Floats | None) -> Floats:
     """(node,) the code of the likeliest class, or of the one of least expected loss; ``probability: (node, class)``."""
     gain = probability if loss is None else -(probability @ np.asarray(loss, float))
     scale = 1.0 if loss is None else float(np.max(loss))

@@ -144,6 +144,11 @@ class Learner:
         """What becomes of missing values when candidates are weighed."""
         return _LACK.get(self.parameters.missing, Lack.DIRECTED)
 
+    @property
+    def parts_rows(self) -> bool:
+        """True where rows that lack a value go to all branches, with a part of their weight each."""
+        return self.parameters.missing == "fractional" and any(coded.has_missing for coded in self.features)
+
     def find_spent(self) -> NDArray[np.bool_]:
         """(feature,) True where one split uses a feature up, if features are not reused; else cuts may come again."""
         if self.parameters.reuse_features == "never":
@@ -190,20 +195,14 @@ def weigh_features(
     learner: Learner, batch: Batch, features: NDArray[np.int64], *, constants: bool = False
 ) -> tuple[Block, list[Candidates], Weighed]:
     """As `weigh_block`, with what the candidates were made from."""
-    entries, count = batch.entries, len(features)
-    levels = np.array([learner.features[f].levels for f in features])
-    nodes = np.arange(entries.nodes)
-    block = Block(np.repeat(nodes, count), np.tile(features, entries.nodes), np.tile(levels, entries.nodes))
-    code = np.stack([learner.features[f].codes[entries.row] for f in features]).astype(np.int64)
-    segment = entries.node * count + np.arange(count)[:, None]
-    width = int(levels.max()) + 1
-    slots = count_slots(batch.tally, segment, code, len(block.node), width)
+    counted = count_block(learner, batch.entries, batch.tally, features)
+    block, slots = counted.block, counted.slots
     known, missing = split_missing(slots, block)
     ordered = learner.is_ordered(int(features[0]))
     if learner.lack is Lack.BRANCH and not ordered:
         # what is missing is one more category
         known, missing = slots, missing.take(np.empty(0, np.int64))
-    weighed = Weighed(segment, code, width, block, (known, missing), learner.lack)
+    weighed = Weighed(counted.segment, counted.code, counted.width, block, (known, missing), learner.lack)
     tables = _weigh(learner, batch, block, (known, missing), weighed, ordered=ordered, constants=constants)
     if not adds_up(batch.tally):
         tables = [
@@ -211,6 +210,29 @@ def weigh_features(
             for table in tables
         ]
     return block, tables, weighed
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counted slots, with the ``segment`` and the ``code``, below ``width``, of each entry: (feature, entry)."""
+
+    block: Block
+    slots: Slots
+    segment: Ints
+    code: Ints
+    width: int
+
+
+def count_block(learner: Learner, entries: Entries, tally: Tally, features: NDArray[np.int64]) -> Counted:
+    """The slots of ``features`` in all nodes of ``entries``, as ``tally`` sums them; segments are node-major."""
+    count = len(features)
+    levels = np.array([learner.features[f].levels for f in features])
+    nodes = np.arange(entries.nodes)
+    block = Block(np.repeat(nodes, count), np.tile(features, entries.nodes), np.tile(levels, entries.nodes))
+    code = np.stack([learner.features[f].codes[entries.row] for f in features]).astype(np.int64)
+    segment = entries.node * count + np.arange(count)[:, None]
+    width = int(levels.max()) + 1
+    return Counted(block, count_slots(tally, segment, code, len(block.node), width), segment, code, width)
 
 
 def weigh_lines(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:

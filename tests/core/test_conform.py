@@ -65,5 +65,5 @@ def test_refused_gaps() -> None:
     """A model that refuses missing values names the first row without one, in every column."""
     posted = table(numbers("age", [1.0, None, None]), labels("job", ["clerk", "clerk", None]))
     with pytest.raises(InvalidData) as caught:
-        conform(posted, [AGE, JOB], refuse_missing=True)
+        conform(posted, [AGE, JOB], missing="refuse")
     assert [fault.place for fault in caught.value.faults] == ["/data/columns/age/1", "/data/columns/job/2"]
