@@ -81,13 +81,24 @@ def read_weights(target: Target) -> Floats:
 
 
 def find_errors(tree: Tree, target: Target, node: Ints, costs: Costs) -> Floats:
-    """(row,) what the answers of ``node: (row,)`` cost: for classes the loss, for numbers the square of the error."""
+    """(row,) what the answers of ``node: (row,)`` cost: for classes the loss, for numbers what the criterion minimizes.
+
+    That is the square of the error, its mean over several numbers, its absolute value, or half the Poisson deviance.
+    """
     answer = tree.prediction[node]
     if target.codes is not None:
         return costs.of_answers(len(target.classes))[target.codes, answer.astype(np.int64)]
     if target.values is None:
         return np.zeros(len(node))
-    return np.asarray((target.values - answer) ** 2)
+    if target.statistic == "deviations":
+        return np.abs(target.values - answer)
+    if target.statistic == "deviance":
+        # an answer of 0 would cost without end where something happened
+        rate = np.maximum(answer, np.finfo(np.float64).eps * np.maximum(tree.prediction[0], target.values))
+        ratio = np.divide(target.values, rate, out=np.ones(len(node)), where=rate > 0)
+        return np.asarray(target.values * np.log(np.where(ratio > 0, ratio, 1.0)) - target.values + answer)
+    square = (target.values - answer) ** 2
+    return np.asarray(square if square.ndim == 1 else square.mean(1))
 
 
 def _find_first(tree: Tree, path: Path, middles: Floats) -> Ints:

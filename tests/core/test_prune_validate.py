@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -12,11 +14,11 @@ from service.core.folds import assign_folds, take_rows
 from service.core.learn import build_objective, learn
 from service.core.prune_cost import Costs, find_cut, find_path, find_risks
 from service.core.prune_cut import cut_back
-from service.core.prune_validate import Validated, find_middles
+from service.core.prune_validate import Validated, find_errors, find_middles
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason
 from tests.core.growing import resolved
-from tests.core.making import classes, numbers
+from tests.core.making import classes, numbers, values
 from tests.core.pruning import SLOWLY, tables
 
 
@@ -79,3 +81,31 @@ def test_the_choice() -> None:
     assert (found.choose("min"), found.choose("one_se")) == (2, 3)
     tight = Validated(found.error, np.array([0.2, 0.9, 0.01, 0.2, 0.3, 0.3]))
     assert (tight.choose("min"), tight.choose("one_se")) == (2, 2)
+
+
+@pytest.mark.parametrize("criterion", ["variance", "absolute_error", "poisson"])
+def test_errors_are_what_the_criterion_minimizes(criterion: str) -> None:
+    """On the training rows the mean error of a node's own answer is its impurity, be it squares or anything else."""
+    source = np.random.default_rng(5)
+    target = values(source.integers(0, 9, 60).astype(float).tolist(), source.integers(1, 4, 60).tolist())
+    columns = [numbers("x", source.integers(0, 9, 60).tolist())]
+    learnt = learn(columns, target, resolved(target, {"criterion": criterion, "max_depth": 3}))
+    tree = learnt.tree
+    for at in (np.zeros(60, np.int64), learnt.leaf):
+        error = find_errors(tree, learnt.target, at, Costs())
+        for node in np.unique(at).tolist():
+            mine = at == node
+            assert target.weight is not None
+            mean = np.average(error[mine], weights=target.weight[mine])
+            assert mean == pytest.approx(tree.impurity[node], rel=1e-9, abs=1e-12)
+
+
+def test_an_answer_of_nothing_costs_much_but_not_without_end() -> None:
+    """A leaf without events meets one: the Poisson deviance is cut off, and 0 for none."""
+    target = values([1.0, 1.0, 3.0, 4.0])
+    learnt = learn([numbers("x", [1, 2, 3, 4])], target, resolved(target, {"criterion": "poisson"}))
+    tree = replace(learnt.tree, prediction=np.where(learnt.tree.is_leaf, 0.0, learnt.tree.prediction))
+    leaf = np.full(2, int(learnt.leaf[0]))
+    error = find_errors(tree, replace(values([0.0, 5.0]), statistic="deviance"), leaf, Costs())
+    assert error[0] == 0.0
+    assert 100 < error[1] < 1000
