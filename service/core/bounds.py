@@ -120,7 +120,12 @@ def bound_numbers(objective: Objective, below: Floats, upto: Floats, node: Float
     stray = np.sqrt(inner * weight) / 2 * (1 + 1e-6)
     edges = [score(end[0], end[1] + sign * stray) for end in (below, upto) for sign in (-1, 1)]
     strip = np.maximum(np.maximum(edges[0], edges[1]), np.maximum(edges[2], edges[3]))
-    if base is not None:
+    if base is None:
+        # one branch lies within an outermost bin: its s^2 / w is at most its squares, and its s at most sqrt(q w)
+        rest = (np.abs(node[1]) + np.sqrt(squares * weight)) ** 2 / np.maximum(node[0] - weight, TINY)
+        outermost = (below[0] <= 0) | (upto[0] >= node[0])
+        strip = np.where(outermost, (squares + rest) * (1 + 1e-6), strip)
+    else:
         # below a sum of 0 there is no deviance, and a corner there says nothing of the edges that lead to it
         inside = (below[1] + base * below[0] >= stray) & (node[1] - upto[1] + base * (node[0] - upto[0]) >= stray)
         strip = np.where(inside, strip, np.inf)

@@ -11,7 +11,7 @@ What comes out are candidates like any others; `search` judges and chooses among
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from service.core.bins import Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
-from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
+from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing, join_cuts
 from service.core.deviations import TINY
 from service.core.encoding import Numbers, argsort_keys, argsort_numbers, smallest_unsigned
 from service.core.grid import Codes, Grid, build_grid, lift_grid, score_grid
@@ -30,6 +30,8 @@ from service.core.weigh import Batch, Learner
 
 FINE = 32
 """A bin that is looked at closer is parted into so many, evenly in value."""
+WIDTHS = (16, 64, 256)
+"""A node has so many cells for a feature, the fewest that hold its bins and what is missing."""
 FEW_ROWS = 500
 """So few rows are sorted at once."""
 
@@ -66,40 +68,23 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
         raise ValueError("the batch has no bins")
     nodes, lines = batch.entries.nodes, range(len(binned.feature))
     block = Block(np.tile(np.arange(nodes), len(lines)), np.repeat(binned.feature, nodes))
-    starts = {width: _lay_out_cells(batch, width) for width in {bins + 1 for bins in binned.bins}}
+    widths = [next(width for width in WIDTHS if bins < width) for bins in binned.bins]
+    cells = {width: _lay_out_cells(batch, width) for width in set(widths)}
 
-    def count(line: int) -> Counted:
-        width = binned.bins[line] + 1
-        first, key = starts[width]
-        return _count_line(learner, batch, width, (key, first, binned.code[line]), bool(binned.single[line]))
-
-    counted = run_parallel(count, lines)
+    counted = run_parallel(lambda line: _count_line(learner, batch, line, widths[line], cells[widths[line]]), lines)
     best = np.max([line.best for line in counted], axis=0)
     tolerance = learner.objective.tolerance(batch.stats)
     floor = np.maximum(best - tolerance, learner.objective.baseline(batch.stats) + tolerance / 2)
-
-    def list_line(line: int) -> list[Candidates]:
-        one = counted[line]
-        cuts = _find_cuts(learner, batch, binned, line, one, floor)
-        if not one.lacking.rows.any():
-            return [build_cuts(batch.nodes(), cuts)]
-        lacking = _shift_segments(one.lacking, line, len(lines))
-        return [build_directed(batch.nodes(), cuts, lacking), build_missing(batch.nodes(), block.node, lacking)]
-
-    tables = run_parallel(list_line, lines)
-    return block, [table for part in tables for table in part if len(table.segment)]
-
-
-def _shift_segments(lacking: Lacking, line: int, lines: int) -> Lacking:
-    """What is lacking by segment of all lines, of which the others lack nothing."""
-    nodes = len(lacking.rows)
-
-    def place(values: Ints) -> Ints:
-        out = np.zeros((*values.shape[:-1], lines * nodes), np.int64)
-        out[..., line * nodes : (line + 1) * nodes] = values
-        return out
-
-    return Lacking([place(s) for s in lacking.sums], place(lacking.rows))
+    found = run_parallel(lambda line: _find_cuts(learner, batch, binned, line, counted[line], floor), lines)
+    cuts = join_cuts(found)
+    lacking = Lacking(
+        [np.concatenate(sums, axis=1) for sums in zip(*(one.lacking.sums for one in counted), strict=True)],
+        np.concatenate([one.lacking.rows for one in counted]),
+    )
+    if not lacking.rows.any():
+        return block, [build_cuts(batch.nodes(), cuts)]
+    tables = [build_directed(batch.nodes(), cuts, lacking), build_missing(batch.nodes(), block.node, lacking)]
+    return block, [table for table in tables if len(table.segment)]
 
 
 def _lay_out_cells(batch: Batch, width: int) -> tuple[Codes, Codes]:
@@ -113,20 +98,24 @@ def _lay_out_cells(batch: Batch, width: int) -> tuple[Codes, Codes]:
     return first, key.astype(smallest_unsigned(max(batch.tally.classes, 1) * cells), copy=False)
 
 
-def _count_line(learner: Learner, batch: Batch, width: int, cells: tuple[Codes, Codes, Codes], single: bool) -> Counted:
-    """``cells``: class * cells + first cell, first cell, and code of each entry."""
-    start, first, code = cells
-    nodes, tally = batch.entries.nodes, batch.tally
-    key = start + code
+def _count_line(learner: Learner, batch: Batch, line: int, width: int, cells: tuple[Codes, Codes]) -> Counted:
+    """``cells``: of each entry the first cell of its node, and class * cells + that cell; a node has ``width``."""
+    binned, nodes, tally = batch.binned, batch.entries.nodes, batch.tally
+    if binned is None:
+        raise ValueError("the batch has no bins")
+    (first, start), code, bins = cells, binned.code[line], binned.bins[line]
+    # converted once, not by each count
+    key = (start + code).astype(np.intp)
     sums = tally.sum_scored(key, nodes * width)
     rows = tally.count_rows(sums, first if tally.counts_rows else first + code, nodes * width)
     squares = None
     if not tally.classes:
-        squares = tally.bound_squares(key, rows, np.repeat(np.arange(nodes), width)).reshape(nodes, width)[:, :-1]
+        squares = tally.bound_squares(key, rows, np.repeat(np.arange(nodes), width)).reshape(nodes, width)[:, :bins]
     counts, rows = [s.reshape(len(s), nodes, width) for s in sums], rows.reshape(nodes, width)
-    grid = build_grid(np.arange(nodes), [c[..., :-1] for c in counts], rows[:, :-1], squares)
-    lacking = Lacking([c[..., -1] for c in counts], rows[:, -1])
-    return Counted(grid, lacking, *score_grid(learner, batch, grid, lacking, bounded=not single))
+    # what is missing has the code after the last bin's
+    grid = build_grid(np.arange(nodes), [c[..., :bins] for c in counts], rows[:, :bins], squares)
+    lacking = Lacking([c[..., bins] for c in counts], rows[:, bins])
+    return Counted(grid, lacking, *score_grid(learner, batch, grid, lacking, bounded=not binned.single[line]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +149,20 @@ def _find_cuts(learner: Learner, batch: Batch, binned: Binned, line: int, one: C
     wanted[:, :bins] = alive
     wanted[np.divmod(beside.ravel(), bins)] = True
     if not wanted.any():
-        return _join_cuts(line * len(floor), [_read_edges(one.grid, edge, beside, Crowd(edge, edge, edge, edge))])
+        return _sort_cuts(line * len(floor), [_read_edges(one.grid, edge, beside, Crowd(edge, edge, edge, edge))])
     entry = _find_entries(batch, binned.code[line], wanted)
     node, bin_ = batch.entries.node[entry], binned.code[line][entry].astype(np.int64)
     row = batch.entries.row[entry]
     crowd = Crowd(entry, row, node * bins + bin_, numbers[row])
     parts = [_read_edges(one.grid, edge, beside, crowd, single=bool(binned.single[line]))]
     if binned.single[line]:
-        return _join_cuts(line * len(floor), parts)
+        return _sort_cuts(line * len(floor), parts)
     crowd = crowd.take(alive[node, bin_])
     if len(crowd.row) > FEW_ROWS:
         parts += _look_closer(learner, batch, binned.edges[line], one, alive, crowd, floor)
     elif len(crowd.row):
         parts.append(_sort_cells(learner, batch, one.grid, one.lacking, crowd, floor))
-    return _join_cuts(line * len(floor), parts)
+    return _sort_cuts(line * len(floor), parts)
 
 
 def _find_entries(batch: Batch, code: NDArray[np.uint8], wanted: NDArray[np.bool_]) -> Ints:
@@ -270,15 +259,8 @@ def _sort_cells(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, cr
     return cuts.take(np.flatnonzero(best >= floor[node]))
 
 
-def _join_cuts(first_segment: int, parts: list[Cuts]) -> Cuts:
+def _sort_cuts(first_segment: int, parts: list[Cuts]) -> Cuts:
     """Cuts of one feature found in several ways, in value order; segments begin at ``first_segment``."""
-    joined = Cuts(
-        np.concatenate([part.segment for part in parts]) + first_segment,
-        np.concatenate([part.node for part in parts]),
-        np.concatenate([part.place for part in parts]),
-        [np.concatenate(sums, axis=1) for sums in zip(*(part.left for part in parts), strict=True)],
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.lower for part in parts]),
-        np.concatenate([part.upper for part in parts]),
-    )
-    return joined.take(np.lexsort((joined.place, joined.segment)))
+    joined = join_cuts(parts)
+    joined = joined.take(np.lexsort((joined.place, joined.segment)))
+    return replace(joined, segment=joined.segment + first_segment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +39,21 @@ class Cuts:
             self.lower[index],
             self.upper[index],
         )
+
+
+def join_cuts(parts: Sequence[Cuts]) -> Cuts:
+    """Cuts one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Cuts(
+        np.concatenate([part.segment for part in parts]),
+        np.concatenate([part.node for part in parts]),
+        np.concatenate([part.place for part in parts]),
+        [np.concatenate(sums, axis=1) for sums in zip(*(part.left for part in parts), strict=True)],
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

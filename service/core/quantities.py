@@ -76,7 +76,7 @@ def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = Fals
         return Quantity((values,), (np.ones(nodes),))
     bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
     coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
-    unit = coarse[node]
+    unit = np.repeat(coarse, rows)
     # dividing and multiplying by powers of two rounds nothing
     high = np.rint(values / unit)
     if roughly:
@@ -86,7 +86,7 @@ def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = Fals
     low = values - unit
     if not low.any():
         return Quantity((high,), (coarse,))
-    low /= fine[node]
+    low /= np.repeat(fine, rows)
     np.rint(low, out=low)
     if not low.any():
         return Quantity((high,), (coarse,))

@@ -87,7 +87,8 @@ class Tally:
         low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
         middle = low / 2 + high / 2
         weight = 1.0 if entries.weight is None else entries.weight
-        offset = values - middle[entries.node]
+        rows = np.diff(start, append=len(values))
+        offset = values - np.repeat(middle, rows)
         rough = (self._whole_weight, split_values(weight * offset, entries.node, entries.nodes, roughly=True))
         stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
         # rounded to a millionth of the range: short targets then have short offsets, which need one part only
@@ -95,7 +96,7 @@ class Tally:
         # a constant node keeps its value as the centre, so that its spread is exactly 0
         self.centre = np.where(low == high, low, np.rint((middle + stats[1] / stats[0]) / grain) * grain)
         self.reach = np.stack([low - self.centre, high - self.centre])
-        np.subtract(values, self.centre[entries.node], out=offset)
+        np.subtract(values, np.repeat(self.centre, rows), out=offset)
         weighted = weight * offset
         first, second = run_parallel(
             lambda power: split_values(weighted if power == 1 else weighted * offset, entries.node, entries.nodes),
