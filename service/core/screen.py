@@ -12,7 +12,7 @@ the best of its node becomes a candidate with exact sums, and goes the way of al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +62,20 @@ def screens_all(learner: Learner, batch: Batch) -> bool:
     )
 
 
-def weigh_near(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
+def weigh_near(
+    learner: Learner, batch: Batch, features: Ints, tolerance: Floats | None = None
+) -> tuple[Block, list[Candidates]]:
     """The cuts within the tie tolerance of their node's best among ``features``, which lack no values, and some more.
 
     The features have lines in ``batch.ordered``; segments are line * nodes + node, cuts in order of their positions.
+    ``tolerance: (node,)`` is that of scores, where it is known already.
     """
     ordered = batch.pick_lines(features)
     nodes, entries = batch.entries.nodes, len(batch.entries.row)
     block = Block(np.tile(np.arange(nodes), len(features)), np.repeat(ordered.feature, nodes))
-    near = _find_near(learner, batch, ordered)
+    if tolerance is None:
+        tolerance = learner.objective.tolerance(batch.stats)
+    near = _find_near(learner, batch, ordered, tolerance)
     line = near // entries
     node = batch.entries.node[near - line * entries]
     left = near - line * entries - batch.starts()[node] + 1
@@ -95,7 +100,7 @@ def part_rows(batch: Batch, node: Ints, cut: Ints) -> NDArray[np.bool_]:
     return right[batch.entries.row]
 
 
-def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> Ints:
+def _find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Ints:
     """(cut,) flat places in (line, entry) after which the cuts lie."""
     start, node = batch.starts(), batch.entries.node
     left = np.arange(1, len(node) + 1) - start[node]
@@ -103,7 +108,7 @@ def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> Ints:
     least = max(learner.parameters.min_samples_leaf, 1)
     allowed = (left >= least) & (right >= least)
     factor = np.where(allowed, _find_scale(batch)[node] / np.maximum(left * right, 1), 0.0)
-    planes = list(_list_planes(batch, left))
+    planes = _list_planes(batch, left)
 
     def score(lines: slice) -> tuple[Floats, Floats]:
         row, code = ordered.row[lines], ordered.code[lines]
@@ -116,7 +121,7 @@ def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> Ints:
     portions = [slice(begin, begin + step) for begin in range(0, len(ordered.row), step)]
     scored = run_parallel(score, portions, worth=ordered.row.size > PARALLEL_CELLS)
     best = np.max([best for _, best in scored], axis=0) if len(scored) > 1 else scored[0][1]
-    floor = np.maximum(best - _find_margin(learner, batch), TINY)[node]
+    floor = np.maximum(best - _find_margin(batch, tolerance), TINY)[node]
     near = [
         np.flatnonzero(scores >= floor) + lines.start * len(node)
         for (scores, _), lines in zip(scored, portions, strict=True)
@@ -125,48 +130,52 @@ def _find_near(learner: Learner, batch: Batch, ordered: Ordered) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
-    """One d: ``amount: (row,)`` whole numbers, of which ``expected: (entry,)`` are expected left of a place.
+class Planes:
+    """Some d: ``amount: (row,)`` whole numbers, of which ``expected: (d, entry)`` are expected left of a place.
 
-    With ``label`` it is 1 for each row of this label, and 0 for others.
+    With ``label: (d,)`` the amounts of a d are 1 for the rows of a label, and 0 for others.
     """
 
     amount: NDArray[Any]
     expected: Floats
-    label: int | None = None
+    label: Ints | None = None
 
 
-def _sum_deviations(planes: Sequence[Plane], row: NDArray[np.int32]) -> Floats:
-    """(line, entry) the sum of d^2 after each entry of the lines ``row``."""
-    amount = planes[0].amount.take(row)
-    total = None
-    for plane in planes:
-        own = amount if plane.label is None else amount == plane.label
-        running: Ints = np.cumsum(own, axis=1, dtype=np.int64 if own.dtype == np.int64 else np.int32)
-        deviation = running - plane.expected
+def _sum_deviations(planes: Planes, row: NDArray[np.int32]) -> Floats:
+    """(line, entry) the sum of d^2 after each entry of the lines ``row``; as many d at once as fit the cache."""
+    amount, expected = planes.amount.take(row), planes.expected[:, None]
+    total: Floats | None = None
+    step = max(1, PORTION // row.size)
+    for begin in range(0, len(expected), step):
+        own = amount[None]
+        if planes.label is not None:
+            own = own == planes.label[begin : begin + step, None, None]
+        running = own.cumsum(axis=2, dtype=np.int64 if own.dtype == np.int64 else np.int32)
+        deviation: Floats = running - expected[begin : begin + step]
         deviation *= deviation
-        total = deviation if total is None else np.add(total, deviation, out=total)
+        part = deviation[0] if len(deviation) == 1 else deviation.sum(0)
+        total = part if total is None else np.add(total, part, out=total)
     return np.asarray(total)
 
 
-def _list_planes(batch: Batch, left: Ints) -> Iterator[Plane]:
+def _list_planes(batch: Batch, left: Ints) -> Planes:
     """Every d of the nodes, where ``left: (entry,)`` rows are left after each place."""
-    label, node, rows = batch.tally.label, batch.entries.node, batch.rows
+    label = batch.tally.label
 
     def expect(whole: Ints) -> Floats:
-        return np.asarray((np.cumsum(whole) - whole)[node] + (whole / rows)[node] * left)
+        """(d, entry) of the nodes' sums (d, node)."""
+        before = whole.cumsum(axis=1) - whole
+        return np.asarray(before.repeat(batch.rows, axis=1) + (whole / batch.rows).repeat(batch.rows, axis=1) * left)
 
     if label is None:
         offset = _round_offsets(batch)
         by_row = np.empty(batch.tally.all_rows, np.int64)
         by_row[batch.entries.row] = offset
-        yield Plane(by_row, expect(np.add.reduceat(offset, batch.starts())))
-    elif batch.tally.classes == 2:
+        return Planes(by_row, expect(np.add.reduceat(offset, batch.starts())[None]))
+    if batch.tally.classes == 2:
         # what one class has too much the other has too little
-        yield Plane(label, expect(batch.sums[0][1]))
-    else:
-        for index, whole in enumerate(batch.sums[0]):
-            yield Plane(label, expect(whole), index)
+        return Planes(label, expect(batch.sums[0][1:]))
+    return Planes(label, expect(batch.sums[0]), np.arange(batch.tally.classes))
 
 
 def _find_scale(batch: Batch) -> Floats:
@@ -190,16 +199,17 @@ def _find_units(batch: Batch) -> Floats:
     return np.asarray(np.ldexp(1.0, np.maximum(exponent, -900) - OFFSET_BITS))
 
 
-def _find_margin(learner: Learner, batch: Batch) -> Floats:
+def _find_margin(batch: Batch, tolerance: Floats) -> Floats:
     """(node,) how far below the best computed gain the true winner, or a tie with it, can have been computed.
 
-    An error e of d is one of at most 2 e impurity, since d^2 / (n (N - n)) is at most the impurity, which for classes
-    is at least 1 / N: e is rounding of what is expected, of the order of the entries. Numbers are rounded to units of
-    2^-OFFSET_BITS of the largest, whose square is at most N times the variance: N of them are off by half of one.
+    ``tolerance: (node,)`` is that of scores, `TOLERANCE` times the impurity. An error e of d is one of at most
+    2 e impurity, since d^2 / (n (N - n)) is at most the impurity, which for classes is at least 1 / N: e is rounding
+    of what is expected, of the order of the entries. Numbers are rounded to units of 2^-OFFSET_BITS of the largest,
+    whose square is at most N times the variance: N of them are off by half of one.
     """
     rounding = 0.0 if batch.tally.classes else 4 * 2.0**-OFFSET_BITS
     error = TOLERANCE + len(batch.entries.row) * 2.0**-50 + batch.rows * rounding
-    return np.asarray(error * learner.objective.impurity(batch.stats))
+    return np.asarray(tolerance * (error / TOLERANCE))
 
 
 def _sum_left(batch: Batch, row: NDArray[np.int32], cut: Ints, node: Ints, left: Ints) -> list[Ints]:

@@ -133,7 +133,7 @@ def _search_screened(learner: Learner, batch: Batch) -> Splits:
     """All features are screened together: the first of each node's tied best cuts, which stand in feature order."""
     objective, splits = learner.objective, _no_splits(batch.entries.nodes)
     tolerance = objective.tolerance(batch.stats)
-    block, (table,) = weigh_near(learner, batch, np.arange(len(learner.features)))
+    block, (table,) = weigh_near(learner, batch, np.arange(len(learner.features)), tolerance)
     judged, node = judge(learner, batch, block, table, tolerance), block.node[table.segment]
     score = np.where(judged.reason == 0, judged.within, -np.inf)
     best = splits.score.copy()
