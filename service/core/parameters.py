@@ -32,6 +32,8 @@ class Parameters:
     max_surrogates: int = 5
     use_surrogates: int = 2
     surrogate_style: int = 0
+    surrogate_count: str = "weight"
+    nominal_surrogates: str = "cart"
     reuse_features: bool | str = True
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
@@ -173,6 +175,8 @@ RULES: dict[str, Check] = {
     "max_surrogates": _whole(0),
     "use_surrogates": _one_of(0, 1, 2),
     "surrogate_style": _one_of(0, 1),
+    "surrogate_count": _choice("weight", "rows"),
+    "nominal_surrogates": _choice("cart", "rpart"),
     "reuse_features": _reuse,
     "max_depth": _whole(0, optional=True),
     "max_leaf_nodes": _whole(1, optional=True),

@@ -78,7 +78,7 @@ def stand_in(learner: Learner, batch: Batch, splits: Splits, branch: Ints) -> tu
     inside = (splits.feature >= 0)[batch.entries.node]
     part = drop_lines(batch).take(inside, taken)
     went = branch[inside]
-    sides = Sides(part.entries, went)
+    sides = Sides(part.entries, went, learner.parameters.surrogate_count == "rows")
     agreement = _find_agreement(learner, part, sides)
     stands = _rank(learner, agreement, sides, splits.feature[taken])
     majority = np.where(sides.total[LEFT] > sides.total[RIGHT], LEFT, RIGHT)
@@ -100,14 +100,14 @@ def stand_in(learner: Learner, batch: Batch, splits: Splits, branch: Ints) -> tu
 class Sides:
     """The sides that a split sends entries to, ready to be counted; ``total: (2, node)`` weights with a side."""
 
-    def __init__(self, entries: Entries, branch: Ints) -> None:
+    def __init__(self, entries: Entries, branch: Ints, by_rows: bool) -> None:
         side = np.where(branch < 0, LOST, branch)
         of_row = np.zeros(int(entries.row.max(initial=0)) + 1, np.int32)
         of_row[entries.row] = side
         target = Target("side", ("left", "right", "lost"), of_row)
         self.entries = entries
-        self.heavy = Tally(target, entries)
-        self.plain = self.heavy if entries.weight is None else Tally(target, replace(entries, weight=None))
+        self.plain = Tally(target, replace(entries, weight=None))
+        self.heavy = self.plain if by_rows or entries.weight is None else Tally(target, entries)
         stats = self.heavy.combine(self.heavy.sum(entries.node, entries.nodes), np.arange(entries.nodes))
         self.total: Floats = stats[:LOST]
 
@@ -126,7 +126,7 @@ def _find_agreement(learner: Learner, batch: Batch, sides: Sides) -> Agreement:
         if learner.is_ordered(int(run[0])):
             _agree_by_cuts(sides, block, slots, counts, out)
         else:
-            _agree_by_categories(sides, block, slots, counts, out)
+            _agree_by_categories(sides, block, slots, counts, learner.parameters.nominal_surrogates, out)
     return out
 
 
@@ -169,7 +169,7 @@ def _find_first(segment: Ints, score: Floats, tolerance: Floats, segments: int) 
     return near[np.diff(segment[near], prepend=-1) != 0], best
 
 
-def _agree_by_categories(sides: Sides, block: Block, slots: Slots, counts: Slots, out: Agreement) -> None:
+def _agree_by_categories(sides: Sides, block: Block, slots: Slots, counts: Slots, rule: str, out: Agreement) -> None:
     """Fill in ``out``: each category goes the way of most of its rows, with the majority if these are as many."""
     segments = len(block.node)
     known, _ = split_missing(slots, block)
@@ -191,8 +191,12 @@ def _agree_by_categories(sides: Sides, block: Block, slots: Slots, counts: Slots
     if len(start):
         sums = [np.add.reduceat(s, start, axis=1) for s in mine]
         agree[present] = sides.heavy.combine(sums, block.node[present])[0]
-        sent[LEFT, present] = np.add.reduceat(np.where(right, 0, rows), start)
-        sent[RIGHT, present] = np.add.reduceat(np.where(right, rows, 0), start)
+        first = np.where(right, 0, rows)
+        if rule == "rpart":
+            # 4.1.19 counts what disagrees and what agrees in the place of what goes left and what goes right
+            first = np.where(right, numbers.sums[0][LEFT], numbers.sums[0][RIGHT])
+        sent[LEFT, present] = np.add.reduceat(first, start)
+        sent[RIGHT, present] = np.add.reduceat(rows - first, start)
     good = (sent >= FEWEST).all(0) & (agree > whole[:LOST].max(0) * (1 + TOLERANCE))
     out.weight[block.node, block.feature] = np.where(good, agree, 0.0)
     # of a category whose rows all lack the split's own value nothing is known
