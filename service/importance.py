@@ -13,7 +13,7 @@ from service.core.answers import Answers, answer_rows
 from service.core.criteria import Floats
 from service.core.errors import Fault
 from service.core.evaluate import LOWER_IS_BETTER
-from service.core.importance import credit_features, find_gains, permute_features
+from service.core.importance import credit_features, credit_surrogates, find_gains, permute_features
 from service.core.learn import restore_objective
 from service.core.parameters import Parameters
 from service.core.tree import Tree
@@ -39,17 +39,28 @@ class PermutationRequest:
     seed: int = 0
 
 
-def weigh_gains(record: ModelRecord, store: ModelStore) -> dict[str, Any]:
-    """What the splits on each feature gained: its sum, and its share of all, the largest first."""
+def weigh_gains(record: ModelRecord, store: ModelStore, surrogates: bool = False) -> dict[str, Any]:
+    """What the splits on each feature gained: its sum, and its share of all, the largest first.
+
+    With ``surrogates`` those that stand in for a split share in its gain; raises `InvalidRequest` where there are none.
+    """
     tree = Tree.from_arrays(store.load_tree(record))
     parameters = Parameters(**record.body["parameters"])
     objective, _ = restore_objective(tree, parameters, record.body["schema"]["target"].get("positive_class"))
-    gain = credit_features(tree, find_gains(tree, objective))
+    gains = find_gains(tree, objective)
+    gain = credit_features(tree, gains)
+    if surrogates:
+        if tree.surrogates is None:
+            raise InvalidRequest(
+                "the model has no surrogate splits", Fault("?surrogates", 'train it with "missing": "surrogate"')
+            )
+        gain = gain + credit_surrogates(tree.surrogates, gains, len(tree.features))
     total = float(gain.sum())
     share = gain / total if total > 0 else gain
     return {
         "method": "gain",
         "criterion": parameters.criterion,
+        "surrogates": surrogates,
         "features": [
             {"feature": tree.features[f].name, "gain": float(gain[f]), "share": float(share[f])} for f in _rank(gain)
         ],

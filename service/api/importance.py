@@ -10,7 +10,7 @@ from marshmallow import Schema, fields, validate
 from service import importance
 from service.api.blueprint import Resource
 from service.api.evaluate import KnownRowsSchema, read_known_rows
-from service.api.fields import Anything, text
+from service.api.fields import Anything, Envelope, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import store
@@ -43,12 +43,22 @@ _LOSS = {
 }
 
 
+class GainsQuery(Envelope):
+    """What shares in the gains."""
+
+    surrogates = fields.Boolean(
+        load_default=False,
+        metadata={"description": "Surrogates share in the gain of the split that they stand in for, as in rpart"},
+    )
+
+
 class GainsSchema(Schema):
     """What the splits on each feature gained."""
 
     model = fields.Nested(SummarySchema, required=True)
     method = fields.String(required=True, metadata={"enum": ["gain"]})
     criterion = fields.String(required=True)
+    surrogates = fields.Boolean(required=True, metadata={"description": "Whether surrogates share in the gains"})
     features = Anything({"type": "array", "items": _GAIN, "description": "The largest gain first"}, required=True)
 
 
@@ -83,12 +93,14 @@ class LossesSchema(Schema):
 
 
 @blueprint.route("/models/<reference>/importance", methods=["GET"], parameters=[REFERENCE])
+@blueprint.arguments(GainsQuery, location="query")
 @blueprint.response(200, GainsSchema)
 @blueprint.problems(404, 422, 503)
-def get_importance(reference: str) -> Response:
+def get_importance(query: dict[str, Any], reference: str) -> Response:
     """Weigh a model's features by what their splits gained in training."""
     record = store().find(reference)
-    return answer({"model": summarize_model(record), **importance.weigh_gains(record, store())})
+    gains = importance.weigh_gains(record, store(), query["surrogates"])
+    return answer({"model": summarize_model(record), **gains})
 
 
 @blueprint.route("/models/<reference>/importance", methods=["POST"], parameters=[REFERENCE])

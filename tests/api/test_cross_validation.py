@@ -11,7 +11,7 @@ import pytest
 
 from service.core.folds import assign_folds
 from service.core.schema import Target
-from tests.api.test_evaluate import read_columns
+from tests.oracle.contract import read_columns
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tests.api.conftest import Expect
 
 FILES = {"iris": ("rpart_iris.csv", "Species"), "kyphosis": ("rpart_kyphosis.csv", "Kyphosis"),
-         "width": ("rpart_iris.csv", "Petal.Width")}  # fmt: skip
+         "width": ("rpart_iris.csv", "Petal.Width"), "stages": ("rpart_stagec.csv", "progstat"),
+         "cars": ("rpart_cartestframe.csv", "Mileage")}  # fmt: skip
 
 
 def train(client: FlaskClient, columns: dict[str, list[Any]], target: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of the request
@@ -42,7 +43,11 @@ def make_target(cells: list[Any]) -> Target:
     [("iris", {}), ("kyphosis", {"parameters": {"criterion": "entropy", "min_samples_leaf": 5}}), ("width", {}),
      ("iris", {"algorithm": "id3", "parameters": {"numeric": "ordinal"}}),
      ("kyphosis", {"parameters": {"pruning": "cost_complexity", "pruning_folds": 4, "seed": 2}}),
-     ("kyphosis", {"algorithm": "j48"}), ("iris", {"algorithm": "j48", "parameters": {"pruning": "reduced_error", "seed": 1}})],
+     ("kyphosis", {"algorithm": "j48"}),
+     ("iris", {"algorithm": "j48", "parameters": {"pruning": "reduced_error", "seed": 1}}),
+     ("stages", {"parameters": {"missing": "surrogate", "cp": 0.01}}), ("stages", {"algorithm": "c45"}),
+     ("stages", {"parameters": {"missing": "branch"}}), ("cars", {"parameters": {"missing": "surrogate"}}),
+     ("cars", {"parameters": {"missing": "fractional", "criterion": "absolute_error"}})],
 )  # fmt: skip
 def test_beside_trainings(client: FlaskClient, name: str, more: dict[str, Any]) -> None:
     """Each fold's measures are those of a model that is trained on the other rows and evaluated on the fold's."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,26 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as peer
 
+from tests.oracle.contract import read_columns
+
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
     from tests.api.conftest import Expect
-
-DATA = Path(__file__).parents[1] / "data"
-
-
-def read_columns(name: str) -> dict[str, list[Any]]:
-    """A file of the test data, numbers as numbers."""
-    with (DATA / name).open(newline="", encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
-    columns: dict[str, list[Any]] = {}
-    for column in rows[0]:
-        cells = [row[column] for row in rows]
-        try:
-            columns[column] = [float(cell) for cell in cells]
-        except ValueError:
-            columns[column] = list(cells)
-    return columns
 
 
 def train(client: FlaskClient, columns: dict[str, list[Any]], target: str, **more: Any) -> None:  # noqa: ANN401 - fields of the request

@@ -10,7 +10,8 @@ import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.tree import DecisionTreeClassifier
 
-from tests.api.test_evaluate import evaluate, read_columns, train
+from tests.api.test_evaluate import evaluate, train
+from tests.oracle.contract import read_columns
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
@@ -44,6 +45,33 @@ def test_gains_of_the_audit(client: FlaskClient) -> None:
     assert sum(shares) == pytest.approx(1)
     assert (body["method"], body["criterion"], body["model"]["name"]) == ("gain", "gini", "m")
     assert client.get("/models/m").json["links"]["importance"] == f"/models/{body['model']['id']}/importance"
+
+
+def test_surrogates_that_there_are_not(client: FlaskClient, places_of: Expect, tennis: dict[str, list[Any]]) -> None:
+    """They cannot be credited: a 422 at the argument, as is one that is neither true nor false."""
+    train(client, tennis, "play")
+    assert client.get("/models/m/importance?surrogates=false").json["surrogates"] is False
+    for query in ("surrogates=true", "surrogates=perhaps"):
+        assert list(places_of(client.get(f"/models/m/importance?{query}"), 422)) == ["?surrogates"]
+    assert list(places_of(client.get("/models/m/importance?surrogate=true"), 422)) == ["?surrogate"]
+
+
+@pytest.mark.parametrize("missing", ["surrogate", "fractional"])
+def test_features_that_stand_in(client: FlaskClient, missing: str) -> None:
+    """Where cells are missing, mixing up a column counts as for a caller, also one that is asked for only instead."""
+    columns = read_columns("rpart_iris.csv")
+    for place, name in enumerate(("Petal.Width", "Petal.Length")):
+        columns[name] = [None if row % 3 == place else cell for row, cell in enumerate(columns[name])]
+    train(client, columns, "Species", parameters={"missing": missing, "max_depth": 2})
+    body = permute(client, columns, repeats=2, metric="brier")
+    assert sum(one["mean"] != 0 for one in body["features"]) > 1
+    for one in body["features"]:
+        place = [*columns].index(one["feature"])
+        for repeat, value in enumerate(one["values"]):
+            order = np.random.default_rng([0, place, repeat]).permutation(150)
+            mixed = {**columns, one["feature"]: [columns[one["feature"]][row] for row in order]}
+            worse = evaluate(client, "m", mixed)["metrics"]["brier"] - body["baseline"]
+            assert value == pytest.approx(worse, rel=1e-9, abs=1e-15)
 
 
 def test_nothing_gained(client: FlaskClient) -> None:
