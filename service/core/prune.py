@@ -71,7 +71,7 @@ def prune_by_error(
 ) -> tuple[Tree, Ints, int]:  # fmt: skip
     """The tree collapsed and pruned by its errors, the leaf of each row, and how many branches were raised."""
     tree, leaf = grown
-    draft = Draft(tree, features, target, leaf)
+    draft = Draft(tree, features, target, leaf, one_vs_rest=parameters.nominal == "one_vs_rest")
     if parameters.collapse:
         draft.cut(find_collapsed(draft, costs.weight), LeafReason.COLLAPSED)
     if parameters.pruning == "error_based":

@@ -30,7 +30,9 @@ class Draft:
     ``counts: (class, node)`` are class weights, up to date for what is alive.
     """
 
-    def __init__(self, tree: Tree, features: Sequence[CodedFeature], target: Target, leaf: Ints) -> None:
+    def __init__(
+        self, tree: Tree, features: Sequence[CodedFeature], target: Target, leaf: Ints, *, one_vs_rest: bool = False
+    ) -> None:
         self.tree, self.target = tree, target
         self.content = np.arange(tree.nodes)
         self.inner = ~tree.is_leaf
@@ -40,7 +42,7 @@ class Draft:
         self.begin = number_preorder(tree)
         self.end = self.begin + count_below(tree)
         self.preorder = np.argsort(self.begin)
-        self.router = Router(tree, features)
+        self.router = Router(tree, features, one_vs_rest=one_vs_rest)
         self.flow = Flow(np.arange(len(leaf)), target.weight, leaf)
         if self.router.parts:
             weight = np.ones(len(leaf)) if target.weight is None else target.weight

@@ -98,8 +98,7 @@ def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objecti
         first = int(tree.first_child[at])
         branches = objective.alter(tree.counts[:, first : first + int(tree.branches[at])])[:, :, None]
         tree.score[at] = objective.score(branches, branches.sum(1))[0]
-    if not draft.router.parts:
-        _note_routes(draft, tree, node, place)
+    _note_routes(draft, tree, node, place)
     return tree
 
 
@@ -111,8 +110,11 @@ def _note_routes(draft: Draft, tree: Tree, node: Ints, place: Ints) -> None:
         at = tree.parent[at]
         row, at = row[at >= 0], at[at >= 0]
         here = np.flatnonzero(touched[at])
-        lost = here[draft.router.read(row[here], content[at[here]]) < 0]
-        branch = draft.router.heaviest[content[at[lost]]]
+        here = here[draft.router.read(row[here], content[at[here]], rest=False) < 0]
+        branch = draft.router.read(row[here], content[at[here]])
+        if not draft.router.parts:
+            branch = np.where(branch < 0, draft.router.heaviest[content[at[here]]], branch)
+        lost, branch = here[branch >= 0], branch[branch >= 0]
         for f in np.unique(tree.feature[at[lost]]).tolist():
             coded = draft.router.features[f]
             mine = tree.feature[at[lost]] == f

@@ -44,24 +44,28 @@ class Router:
 
     What a split says nothing of, be it a missing value or a category that its node had not seen, goes with the branch
     that was heaviest when the tree was grown; or, where rows are parted, to every branch by its share of what is known.
+    Under ``one_vs_rest`` a category that is not the one is of the rest.
     """
 
-    def __init__(self, tree: Tree, features: Sequence[CodedFeature]) -> None:
-        self.tree, self.features = tree, features
+    def __init__(self, tree: Tree, features: Sequence[CodedFeature], *, one_vs_rest: bool = False) -> None:
+        self.tree, self.features, self.one_vs_rest = tree, features, one_vs_rest
         self.parts = getattr(tree, "share", None) is not None
         self.heaviest = find_heaviest_branches(tree)
 
-    def read(self, row: Ints, node: Ints) -> Ints:
-        """(entry,) the branch that the split of ``node: (entry,)`` sends ``row: (entry,)`` to, `NO_ROUTE`: none."""
+    def read(self, row: Ints, node: Ints, *, rest: bool = True) -> Ints:
+        """(entry,) the branch that the split of ``node: (entry,)`` sends ``row: (entry,)`` to, `NO_ROUTE`: none.
+
+        Without ``rest`` only what the node has seen has a branch.
+        """
         tree = self.tree
         branch = np.full(len(row), NO_ROUTE)
         feature = tree.feature[node]
         for f in np.unique(feature).tolist():
             mine = np.flatnonzero(feature == f)
-            branch[mine] = self._read_feature(self.features[f], row[mine], node[mine])
+            branch[mine] = self._read_feature(self.features[f], row[mine], node[mine], rest and self.one_vs_rest)
         return branch
 
-    def _read_feature(self, coded: CodedFeature, row: Ints, node: Ints) -> Ints:
+    def _read_feature(self, coded: CodedFeature, row: Ints, node: Ints, rest: bool) -> Ints:
         tree = self.tree
         form = tree.form[node]
         if coded.feature.kind == "numeric":
@@ -71,6 +75,9 @@ class Router:
             code = coded.codes[row].astype(np.int64)
             named = (form == Form.SUBSET) | (form == Form.MULTIWAY)
             listed = tree.category_branch[np.where(named, tree.category_start[node] + code, 0)]
+            if rest:
+                # the one is always the first branch
+                listed = np.where((form == Form.SUBSET) & (listed < 0), 1, listed)
             branch = np.where(named, listed, code > tree.whole[node])
         present = form == Form.MISSING
         gone = coded.is_missing(row)

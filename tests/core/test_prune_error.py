@@ -37,6 +37,7 @@ class Book:
         self.tree, self.columns, self.target = tree, columns, target
         self.confidence, self.limit = confidence, limit
         self.heaviest = find_heaviest_branches(tree)
+        self.one_vs_rest = False
 
     def build(self, node: int, rows: list[int]) -> Node:
         """The grown tree below a node."""
@@ -68,7 +69,8 @@ class Book:
             return int(tree.missing_to[node])
         if column.kind == "numeric":
             return int(column.values[row] > tree.threshold[node])
-        return int(tree.category_branch[tree.category_start[node] + column.values[row]])
+        listed = int(tree.category_branch[tree.category_start[node] + column.values[row]])
+        return 1 if self.one_vs_rest and listed < 0 else listed
 
     def weigh(self, rows: list[int]) -> np.ndarray:
         """(class,) the weight of some rows."""
@@ -168,7 +170,9 @@ def describe(tree: Tree, node: int = 0) -> object:
     st.sampled_from(["c45", "weka"]),
     st.booleans(),
     st.booleans(),
-    st.sampled_from([{}, {"nominal": "multiway"}, {"nominal": "multiway", "empty_branches": True}]),
+    st.sampled_from(
+        [{}, {"nominal": "multiway"}, {"nominal": "multiway", "empty_branches": True}, {"nominal": "one_vs_rest"}]
+    ),
 )
 def test_the_recursion_of_the_book(
     table: tuple[list[Column], Target], confidence: float, limit: str, raising: bool, collapse: bool,
@@ -182,6 +186,7 @@ def test_the_recursion_of_the_book(
     }  # fmt: skip
     grown = grow(columns, target, handling)
     book = Book(grown.tree, columns, target, confidence, limit)
+    book.one_vs_rest = handling.get("nominal") == "one_vs_rest"
     slow = book.build(0, list(range(target.rows)))
     if collapse:
         book.collapse(slow)
