@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from service.core.descend import descend
 from service.core.encoding import CodedFeature
 from service.core.errors import Fault, InvalidParameters
 from service.core.folds import take_target
@@ -18,7 +17,7 @@ from service.core.prune_cut import cut_back
 from service.core.prune_draft import Draft
 from service.core.prune_error import ErrorPruner, find_collapsed
 from service.core.prune_rebuild import rebuild
-from service.core.prune_reduced import choose_held, find_idle
+from service.core.prune_reduced import choose_held, find_ends, find_idle
 from service.core.prune_rpart import find_order, follow_rpart
 from service.core.prune_validate import Validated, validate
 from service.core.schema import Target
@@ -109,9 +108,9 @@ def grow_and_reduce(
     kept = tuple(coded.take(~held) for coded in features)
     of_kept, of_held = take_target(target, ~held), take_target(target, held)
     tree, leaf = grow(kept, of_kept)
-    ended = descend(tree, [coded.take(held).as_column() for coded in features], of_held.rows).node
+    ends = find_ends(tree, [coded.take(held).as_column() for coded in features], of_held)
     pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), held_out=of_held.rows)
-    tree, place = cut_back(tree, find_idle(tree, of_held, ended, costs), LeafReason.REDUCED_ERROR)
+    tree, place = cut_back(tree, find_idle(tree, of_held, ends, costs), LeafReason.REDUCED_ERROR)
     return Reduced(tree, place[leaf], pruning, kept, of_kept)
 
 

@@ -6,16 +6,22 @@ none of them comes by.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import TOLERANCE, Floats
+from service.core.descend import follow
+from service.core.descend_parts import descend_parts
 from service.core.folds import assign_folds, hold_out, take_target
+from service.core.guide import are_floats, lay_out
 from service.core.parameters import Parameters
 from service.core.prune_cost import Costs
 from service.core.prune_cut import list_levels
 from service.core.prune_validate import find_errors, read_weights
-from service.core.schema import Target
+from service.core.schema import Column, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
 
@@ -28,9 +34,27 @@ def choose_held(target: Target, parameters: Parameters) -> NDArray[np.bool_]:
     return np.asarray(assign_folds(target, parameters.pruning_folds or 2, seed) == 0)
 
 
-def find_idle(tree: Tree, target: Target, ended: Ints, costs: Costs) -> NDArray[np.bool_]:
-    """(node,) True for splits that are no better than a leaf, on rows that ended in ``ended: (row,)``."""
-    as_leaf, stopped = sum_errors_above(tree, target, ended, costs)
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The nodes that rows end in; a row that is parted has several: ``row``, ``node``, ``weight``: (entry,)."""
+
+    row: Ints
+    node: Ints
+    weight: Floats
+
+
+def find_ends(tree: Tree, columns: Sequence[Column], target: Target) -> Ends:
+    """Where rows go down the tree to."""
+    weight, guide = read_weights(target), lay_out(tree, are_floats(columns))
+    if not guide.parted:
+        return Ends(np.arange(target.rows), follow(guide, columns, target.rows).node, weight)
+    parts = descend_parts(guide, columns, target.rows, weight)
+    return Ends(parts.row, parts.node, parts.share)
+
+
+def find_idle(tree: Tree, target: Target, ends: Ends, costs: Costs) -> NDArray[np.bool_]:
+    """(node,) True for splits that are no better than a leaf, on rows that ended so."""
+    as_leaf, stopped = sum_errors_above(tree, target, ends, costs)
     below = np.where(tree.is_leaf, as_leaf, stopped)
     idle = np.zeros(tree.nodes, bool)
     slack = TOLERANCE * float(as_leaf[0])
@@ -44,15 +68,15 @@ def find_idle(tree: Tree, target: Target, ended: Ints, costs: Costs) -> NDArray[
     return idle
 
 
-def sum_errors_above(tree: Tree, target: Target, ended: Ints, costs: Costs) -> tuple[Floats, Floats]:
+def sum_errors_above(tree: Tree, target: Target, ends: Ends, costs: Costs) -> tuple[Floats, Floats]:
     """(node,) what the node's answer costs for all rows at and below it, and for those alone that ended in it."""
-    weight, row, node = read_weights(target), np.arange(len(ended)), ended
+    row, node, weight = ends.row, ends.node, ends.weight
     total = np.zeros(tree.nodes)
     own: Floats | None = None
     while len(row):
-        error = weight[row] * find_errors(tree, take_target(target, row), node, costs)
+        error = weight * find_errors(tree, take_target(target, row), node, costs)
         total += np.bincount(node, error, tree.nodes)
         own = total.copy() if own is None else own
         above = tree.parent[node]
-        row, node = row[above >= 0], above[above >= 0]
+        row, node, weight = row[above >= 0], above[above >= 0], weight[above >= 0]
     return total, total if own is None else own

@@ -21,27 +21,52 @@ from tests.core.pruning import SLOWLY, children_of, tables
 
 
 class Slowly:
-    """Quinlan's reduced-error pruning of a grown tree, by held-out rows with the nodes that they passed."""
+    """Quinlan's reduced-error pruning of a grown tree, by held-out rows with the nodes that they passed.
+
+    ``ended``: row, node and weight of what came to each end; a row that is parted has several.
+    """
 
     def __init__(self, tree: Tree, columns: list[Column], target: Target) -> None:
-        self.tree, self.target = tree, target
-        self.ended = descend(tree, columns, target.rows).node.tolist()
+        self.tree, self.target, self.columns = tree, target, columns
+        ended = descend(tree, columns, target.rows).node.tolist()
+        weight = [1.0] * target.rows if target.weight is None else target.weight.tolist()
+        self.ended = list(zip(range(target.rows), ended, weight, strict=True))
+        if tree.share is not None:
+            self.ended = [end for row in range(target.rows) for end in self.send(row, 0, weight[row])]
 
-    def passes(self, row: int, node: int) -> bool:
-        """Whether a row came by a node."""
-        at = self.ended[row]
+    def send(self, row: int, node: int, weight: float) -> list[tuple[int, int, float]]:
+        """Where the parts of a row end below a node: what a split says nothing of goes to all branches."""
+        tree = self.tree
+        if tree.is_leaf[node]:
+            return [(row, node, weight)]
+        column = self.columns[int(tree.feature[node])]
+        branch = -1
+        if column.is_missing()[row]:
+            branch = -1
+        elif column.kind == "numeric":
+            branch = int(column.values[row] > tree.threshold[node])
+        else:
+            branch = int(tree.category_branch[tree.category_start[node] + column.values[row]])
+        children = children_of(tree, node)
+        if branch >= 0:
+            return self.send(row, children[branch], weight)
+        assert tree.share is not None
+        return [end for child in children for end in self.send(row, child, weight * float(tree.share[child]))]
+
+    def passes(self, end: int, node: int) -> bool:
+        """Whether what came to an end came by a node."""
+        at = self.ended[end][1]
         while at >= 0:
             if at == node:
                 return True
             at = int(self.tree.parent[at])
         return False
 
-    def cost(self, rows: list[int], node: int) -> float:
-        """What the answer of a node costs for some rows."""
+    def cost(self, ends: list[int], node: int) -> float:
+        """What the answer of a node costs for what came to some ends."""
         answer = float(self.tree.prediction[node])
         total = 0.0
-        for row in rows:
-            weight = 1.0 if self.target.weight is None else float(self.target.weight[row])
+        for row, _, weight in map(self.ended.__getitem__, ends):
             if self.target.codes is not None:
                 total += weight * (self.target.codes[row] != answer)
             elif self.target.values is not None:
@@ -50,26 +75,29 @@ class Slowly:
 
     def prune(self, node: int) -> tuple[float, set[int]]:
         """The cost of the pruned subtree, and the splits in it that are left."""
-        rows = [row for row in range(self.target.rows) if self.passes(row, node)]
-        here = self.cost(rows, node)
+        ends = [end for end in range(len(self.ended)) if self.passes(end, node)]
+        here = self.cost(ends, node)
         if self.tree.is_leaf[node]:
             return here, set()
         pruned = [self.prune(child) for child in children_of(self.tree, node)]
-        below = sum(cost for cost, _ in pruned) + self.cost([row for row in rows if self.ended[row] == node], node)
+        below = sum(cost for cost, _ in pruned) + self.cost([end for end in ends if self.ended[end][1] == node], node)
         if here <= below + 1e-9:
             return here, set()
         return below, {node}.union(*(splits for _, splits in pruned))
 
 
 @SLOWLY
-@given(tables(most=24), st.sampled_from([{"pruning_holdout": 0.4}, {"pruning_folds": 2}]), st.integers(0, 5))
-def test_the_recursion(table: tuple[list[Column], Target], how: dict[str, float], seed: int) -> None:
+@given(
+    tables(most=24), st.sampled_from([{"pruning_holdout": 0.4}, {"pruning_folds": 2}]), st.integers(0, 5),
+    st.sampled_from(["direction", "fractional"]),
+)  # fmt: skip
+def test_the_recursion(table: tuple[list[Column], Target], how: dict[str, float], seed: int, missing: str) -> None:
     """The splits that are left are those that help on the rows held out; all others are leaves that say why."""
     columns, target = table
-    parameters = resolved(target, {"pruning": "reduced_error", "seed": seed, **how})
+    parameters = resolved(target, {"pruning": "reduced_error", "seed": seed, "missing": missing, **how})
     held = choose_held(target, parameters)
     grown_from, of_grown = take_rows(columns, target, ~held)
-    grown = grow(grown_from, of_grown).tree
+    grown = grow(grown_from, of_grown, {"missing": missing}).tree
     slow = Slowly(grown, *take_rows(columns, target, held))
     left = slow.prune(0)[1]
     learnt = learn(columns, target, parameters)
@@ -79,8 +107,10 @@ def test_the_recursion(table: tuple[list[Column], Target], how: dict[str, float]
     assert tree.is_leaf.tolist() == [node not in left for node in kept]
     cut = [not grown.is_leaf[node] and node not in left for node in kept]
     assert [reason == LeafReason.REDUCED_ERROR for reason in tree.reason] == cut
+    assert missing == "direction" or tree.share is not None
     assert len(learnt.leaf) == of_grown.rows == target.rows - learnt.pruning.held_out
-    assert descend(tree, grown_from, of_grown.rows).node.tolist() == learnt.leaf.tolist()
+    if missing == "direction":
+        assert descend(tree, grown_from, of_grown.rows).node.tolist() == learnt.leaf.tolist()
 
 
 @given(st.integers(2, 200), st.floats(0.01, 0.99), st.integers(0, 9), st.integers(1, 4))

@@ -8,27 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.descend import descend
 from service.core.folds import take_rows
 from service.core.learn import learn
 from service.core.parameters import resolve
 from service.core.prune_cost import Costs
 from service.core.prune_cut import cut_back
-from service.core.prune_reduced import find_idle
+from service.core.prune_reduced import find_ends, find_idle
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason
 from service.rendering import show_tree_node
 from tests.oracle.contract import Service
 from tests.reference.weka import print_tree, read_printed, read_size, read_table, train
 
-WHOLE = ["weather_nominal", "weather_numeric", "iris"]
-"""Data sets without missing values."""
+NAMES = ["weather_nominal", "weather_numeric", "iris", "labor", "vote", "breast_cancer"]
+"""The last three lack values."""
 
 
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [(name, variant) for name in WHOLE for variant in ("default", "-U", "-B")],
-)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("variant", ["default", "-U", "-B"])
 def test_j48(service: Service, name: str, variant: str) -> None:
     """J48 with its default options, without pruning (collapsed all the same), and with binary splits."""
     changes: dict[str, Any] = {"-U": {"pruning": None}, "-B": {"nominal": "one_vs_rest"}}.get(variant, {})
@@ -65,7 +62,7 @@ def read_problem(name: str) -> tuple[list[Column], Target]:
     return columns, Target(target.name, target.categories, np.asarray(target.values, np.int32))
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", NAMES)
 def test_j48_reduced_error(name: str) -> None:
     """J48 -R -N 3 prunes by the last of three folds, which are stratified without a seed, what the others grew."""
     columns, target = read_problem(name)
@@ -77,8 +74,7 @@ def test_j48_reduced_error(name: str) -> None:
     parameters = resolve("j48", {"pruning": None, "collapse": False}, "classification")
     grown = learn(*take_rows(columns, target, ~held), parameters)
     seen, of_seen = take_rows(columns, target, held)
-    ended = descend(grown.tree, seen, of_seen.rows).node
-    idle = find_idle(grown.tree, of_seen, ended, Costs())
+    idle = find_idle(grown.tree, of_seen, find_ends(grown.tree, seen, of_seen), Costs())
     tree, _ = cut_back(grown.tree, idle, LeafReason.REDUCED_ERROR)
     nodes = [show_tree_node(tree, node) for node in range(tree.nodes)]
     assert print_tree(nodes).strip() == read_printed(name, "-R").strip()
