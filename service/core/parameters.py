@@ -1,4 +1,4 @@
-"""What a caller may ask of the learner: one table of parameters, four presets, everything resolved and checked."""
+"""What a caller may ask of the learner: one table of parameters, five presets, everything resolved and checked."""
 
 from __future__ import annotations
 
@@ -219,6 +219,8 @@ PRESETS: dict[str, dict[str, Any]] = {
             "missing": "fractional", "min_weight_leaf": 2, "leaf_limit": "two", "cut_limit": "c45",
             "cut_penalty": "tried", "empty_branches": True, "pruning": "error_based", "collapse": True,
             "confidence_limit": "weka"},
+    "rpart": {"missing": "surrogate", "nominal_surrogates": "rpart", "min_samples_split": 20, "min_samples_leaf": 7,
+              "cp": 0.01},
 }  # fmt: skip
 
 CLASSIFIERS = frozenset({"id3", "c45", "j48"})

@@ -37,7 +37,7 @@ def test_the_page_has_every_default() -> None:
     """docs/parameters.md lists every parameter, in order, with what each preset makes of it."""
     documented = read_table()
     assert [*documented] == [*Parameters.__dataclass_fields__]
-    for column, algorithm in enumerate(("cart", "id3", "c45", "j48")):
+    for column, algorithm in enumerate(("cart", "id3", "c45", "j48", "rpart")):
         resolved = resolve(algorithm, {}, "classification").as_dict()
         assert {name: read_default(cells[column]) for name, cells in documented.items()} == resolved, algorithm
 

@@ -11,22 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.parameters import RULES
 from tests.oracle.contract import Service, read_columns
 from tests.reference.rpart_files import Output, read_output
 from tests.reference.rpart_fit import Fit, read_fit
 from tests.reference.rpart_printing import print_cp, print_nodes, print_tree
 
-if RULES["missing"]("surrogate") is not None:
-    pytest.skip("needs surrogate splits", allow_module_level=True)
-
-RPART = {
-    "missing": "surrogate",
-    "nominal_surrogates": "rpart",
-    "min_samples_split": 20,
-    "min_samples_leaf": 7,
-    "cp": 0.01,
-}
 FREE = {"min_samples_split": 2, "min_samples_leaf": 1, "cp": 0}
 STAGEC = ["age", "eet", "g2", "grade", "gleason", "ploidy"]
 PLOIDY = {"ploidy": ["diploid", "tetraploid", "aneuploid"]}
@@ -61,7 +50,7 @@ class Case:
             rate = [events / time for events, time in zip(columns["pgstat"], exposure, strict=True)]
             body |= {"data": {"columns": columns | {"exposure": exposure, "rate": rate}}, "weight": "exposure"}
         kinds = {name: {"kind": "nominal", "categories": levels} for name, levels in self.categories.items()}
-        more = {"features": self.features, "schema": kinds, "parameters": RPART | self.parameters}
+        more = {"features": self.features, "schema": kinds, "algorithm": "rpart", "parameters": self.parameters}
         return read_fit(service, service.record(body | more), self.compete)
 
     def expected(self) -> Output:
