@@ -116,10 +116,9 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
     column or, where these are refused, values.
     """
     told = record.body["schema"]["target"]
-    if "names" in told:
-        raise InvalidRequest(
-            "a model of several targets cannot be evaluated yet", Fault("/target", "train one for each")
-        )
+    if "names" in told or "dissimilarity" in told:
+        message = "models of several targets, and of dissimilarities, are not evaluated"
+        raise InvalidRequest(message, Fault("/target", "train a model for each target"))
     target, weight = _select_columns(request, told["name"], predictor)
     others = tuple(column for column in request.table.columns if column not in (target, weight))
     columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.missing)

@@ -45,7 +45,9 @@ class Predictor:
         self.reader = RowReader(self.tree.features, missing == "refuse")
         self.one = OneRow(self.tree)
         # None keeps numpy from guessing a type
-        self.labels = np.array([*self.tree.classes, None], dtype=object)[:-1]
+        known = self.tree.classes or self.tree.answers
+        self.labels = np.empty(len(known), dtype=object)
+        self.labels[:] = known
         self._guide: Guide | None = None
 
     def guide(self, columns: Sequence[Column]) -> Guide:
@@ -71,6 +73,9 @@ def predict(record: ModelRecord, table: Table, store: ModelStore) -> dict[str, A
     tree = predictor.tree
     columns, warnings = conform(table, tree.features, predictor.missing)
     answers = answer_rows(tree, predictor.guide(columns), columns, table.rows)
+    if tree.answers:
+        predicted = predictor.labels[answers.prediction[answers.index].astype(np.int64)].tolist()
+        return {"predictions": predicted, "leaves": answers.leaf, "warnings": warnings}
     if not tree.classes:
         predictions = Picked(answers.prediction, answers.index)
         return {"predictions": predictions, "leaves": answers.leaf, "warnings": warnings}
@@ -94,6 +99,8 @@ def predict_one(predictor: Predictor, cells: Sequence[Cell]) -> dict[str, Any]:
     if tree.share is not None and not predictor.one.is_leaf(node):
         return _mix_parts(tree, predictor.one.part(values))
     answer = tree.prediction[node]
+    if tree.answers:
+        return {"predictions": [tree.answers[int(answer)]], "leaves": [node], "warnings": []}
     if not tree.classes:
         return {"predictions": [answer], "leaves": [node], "warnings": []}
     return {

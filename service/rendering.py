@@ -60,7 +60,7 @@ def show_statistics(tree: Tree, node: int) -> dict[str, Any]:
     if tree.classes:
         shown["counts"] = show_counts(tree.counts[:, node].tolist())
     else:
-        shown["mean"] = tree.mean[node].tolist()
+        shown |= {} if tree.answers else {"mean": tree.mean[node].tolist()}
         if tree.statistic == "moments":
             shown["variance"] = float(tree.impurity[node])
         if tree.statistic == "vectors":
@@ -366,6 +366,8 @@ def _show_numbers(statistic: Statistic, centre: Any, channel: list[float], impur
         outputs = len(centre)
         mean = [c + s / channel[0] for c, s in zip(centre, channel[1:], strict=False)]
         return {"mean": mean, "variance": find_variances(np.array(channel), outputs).tolist()}
+    if statistic == "pairs":
+        return {}
     shown = {"mean": centre + channel[1] / channel[0]}
     return shown | {"variance": impurity} if statistic == "moments" else shown
 

@@ -11,6 +11,7 @@ import orjson
 from service.core.audit import Audited, prepare_audit
 from service.core.encoding import CodedFeature, smallest_unsigned
 from service.core.learn import Learnt, build_learner
+from service.core.pairs import Pairs
 from service.core.parameters import Parameters
 from service.core.schema import Feature, Target
 from service.core.statistics import Ints
@@ -31,10 +32,17 @@ def pack_data(learnt: Learnt, target: Target) -> dict[str, Any]:
     return {
         "layout": DATA_FORMAT,
         "features": [_pack_feature(coded) for coded in learnt.learner.features],
-        "target": target.values if target.codes is None else target.codes,
+        "target": _pack_target(target),
         "weight": target.weight,
         "leaf": leaf,
     }
+
+
+def _pack_target(target: Target) -> Any:  # noqa: ANN401 - an array
+    """Codes, numbers, or the dissimilarities of all pairs."""
+    if target.pairs is not None:
+        return target.pairs.distance
+    return target.values if target.codes is None else target.codes
 
 
 def _pack_feature(coded: CodedFeature) -> dict[str, Any]:
@@ -66,13 +74,16 @@ def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Aud
     _check_format(record, data)
     features = tuple(_unpack_feature(f, plain) for f, plain in zip(tree.features, data["features"], strict=True))
     shown = record.body["schema"]["target"]
+    parameters = Parameters(**record.body["parameters"])
     weight = None if data["weight"] is None else np.asarray(data["weight"])
-    if tree.classes:
+    if parameters.criterion == "dissimilarity":
+        pairs = Pairs(np.asarray(data["target"]), weight)
+        target = Target(shown["name"], weight=weight, statistic="pairs", pairs=pairs)
+    elif tree.classes:
         target = Target(shown["name"], tree.classes, np.asarray(data["target"]), weight=weight)
     else:
         names = tuple(shown.get("names", ()))
         target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight, names=names)
-    parameters = Parameters(**record.body["parameters"])
     learner = build_learner(features, target, parameters, shown.get("positive_class"))[0]
     return prepare_audit(learner, target, tree, np.asarray(data["leaf"]))
 

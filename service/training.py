@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from service.core.errors import Fault, InvalidData, InvalidParameters
+from service.core.criteria import CRITERIA
+from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask
 from service.core.evaluate import by_output, measure_fit
 from service.core.folds import take_cells
 from service.core.grow import Progress
@@ -28,6 +29,7 @@ from service.store.models import ModelStore
 from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord, Retention
 from service.targets import (
     TrainingRequest,
+    build_pairs,
     build_target,
     check_counts,
     decide_task,
@@ -103,7 +105,9 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     parameters = resolve(request.algorithm, posted, task)
     _check_depth(parameters, settings)
     plan = read_plan(request.cross_validation, parameters.seed)
-    if len(targets) > 1:
+    if request.dissimilarity is not None and task != "dissimilarity":
+        raise UnsuitableTask(Fault("/dissimilarity", 'is for the criterion "dissimilarity"'))
+    if len(targets) > 1 or task == "dissimilarity":
         _check_several(parameters, plan)
     keep = np.logical_and.reduce(
         [find_usable_rows(target, weight_column, request.missing_target) for target in targets]
@@ -112,11 +116,14 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
         raise InvalidData(Fault("/data", "no row has all targets and a weight above 0: at least one is needed"))
     if parameters.criterion == "poisson":
         check_counts(targets[0], keep)
+    target = None
+    if task == "dissimilarity":
+        target = build_pairs(request.dissimilarity, targets, weight_column, keep, settings)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]
         targets = [take_cells(each, keep) for each in targets]
         weight_column = weight_column and take_cells(weight_column, keep)
-    target = build_target(task, targets, weight_column, settings)
+    target = target or build_target(task, targets, weight_column, settings)
     if plan is not None:
         warnings += check_plan(plan, target)
     capped = parameters
@@ -136,7 +143,7 @@ def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[st
 def _check_several(parameters: Parameters, plan: Plan | None) -> None:
     """Raise InvalidParameters for what is of one target only."""
     asked = {"/parameters/pruning": parameters.pruning, "/cross_validation": plan}
-    faults = [Fault(place, "is for a single target") for place, value in asked.items() if value is not None]
+    faults = [Fault(place, "is for a single number or class") for place, value in asked.items() if value is not None]
     if faults:
         raise InvalidParameters(faults)
 
@@ -169,10 +176,14 @@ def _describe(
 ) -> dict[str, Any]:  # fmt: skip
     """The JSON-able part of the record."""
     tree, target = learnt.tree, learnt.target
-    shown: dict[str, Any] = {"name": target.name, "kind": columns[0].kind if target.is_classification else "numeric"}
+    kind = "numeric" if target.values is not None else columns[0].kind
+    shown: dict[str, Any] = {"name": target.name, "kind": kind}
     metrics: dict[str, Any] = {**measure_fit(learnt.prediction, target)}
     if target.names:
         shown["names"] = list(target.names)
+    if target.pairs is not None:
+        shown["dissimilarity"] = _name_metric(request.dissimilarity, columns)
+    elif target.names:
         metrics["by_target"] = by_output(target, learnt.prediction)
     if target.is_classification:
         shown["classes"] = list(target.classes)
@@ -185,7 +196,7 @@ def _describe(
         features.append(described)
     return {
         "algorithm": request.algorithm,
-        "task": "classification" if target.is_classification else "regression",
+        "task": CRITERIA[parameters.criterion].task,
         "parameters": parameters.as_dict(),
         "schema": {"features": features, "target": shown},
         "training": {"rows": len(learnt.leaf), "columns": len(tree.features)},
@@ -194,6 +205,13 @@ def _describe(
         "pruning": describe_pruning(parameters, learnt.pruning),
         "warnings": list(warnings),
     }
+
+
+def _name_metric(dissimilarity: Mapping[str, Any] | None, columns: Sequence[Column]) -> str:
+    """The metric, or that there was a matrix."""
+    if dissimilarity is not None:
+        return str(dissimilarity.get("metric", "matrix"))
+    return "euclidean" if all(column.kind == "numeric" for column in columns) else "hamming"
 
 
 def hash_data(columns: Sequence[Column]) -> str:

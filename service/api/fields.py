@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from service.api.state import settings
+from service.core.distances import METRICS
 
 SCALAR = {"type": ["string", "number", "boolean"]}
 CELL = {"type": ["string", "number", "boolean", "null"]}
@@ -111,6 +112,28 @@ class TargetNames(Anything):
         if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
             return value
         raise ValidationError("Give the name of a column, or a list of names.")
+
+
+class Dissimilarity(JsonObject):
+    """How much targets differ, pair by pair."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        metric = {"type": "string", "enum": list(METRICS)}
+        matrix = {"type": "array", "items": COUNTS, "description": "Symmetric, 0 on the diagonal, in the order of rows"}
+        forms = [
+            {"type": "object", "required": [name], "additionalProperties": False, "properties": {name: form}}
+            for name, form in (("metric", metric), ("matrix", matrix))
+        ]
+        super().__init__({"oneOf": forms, "description": "How much targets differ: a metric, or all pairs"}, **options)
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        known = super()._deserialize(value)
+        if set(known) == {"metric"} and known["metric"] in METRICS:
+            return known
+        matrix = known["matrix"] if set(known) == {"matrix"} else None
+        if isinstance(matrix, list) and all(isinstance(row, list) for row in matrix):
+            return known
+        raise ValidationError(f'Give {{"metric": one of {", ".join(METRICS)}}}, or {{"matrix": a list of lists}}.')
 
 
 class PageLimit(fields.Integer):

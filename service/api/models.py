@@ -13,6 +13,7 @@ from service.api.conditions import check_conditions, tagged
 from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
 from service.api.json import answer
 from service.api.state import store
+from service.core.parameters import DEFAULTS
 from service.store.records import ModelRecord
 
 blueprint = Resource("models", __name__, description="The records of trained models")
@@ -42,6 +43,7 @@ _TARGET = {
         "name": {"type": "string"},
         "kind": _KIND,
         "names": {"type": "array", "items": {"type": "string"}, "description": "Of several targets"},
+        "dissimilarity": {"type": "string", "description": "The metric, or `matrix`, of models of dissimilarities"},
         "classes": {"type": "array", "items": SCALAR, "description": "Classification only"},
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
@@ -66,7 +68,7 @@ class ModelSchema(SummarySchema):
 
     created = fields.DateTime(required=True)
     algorithm = fields.String(required=True)
-    task = fields.String(required=True, metadata={"enum": ["classification", "regression"]})
+    task = fields.String(required=True, metadata={"enum": [*DEFAULTS]})
     parameters = Anything({"type": "object", "description": "Every parameter, resolved"}, required=True)
     schema = Anything(
         {

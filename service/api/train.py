@@ -9,14 +9,24 @@ from marshmallow import fields
 
 from service import training
 from service.api.blueprint import Resource
-from service.api.fields import Anything, ClassLabel, Envelope, JsonObject, TargetNames, TrainingData, choice, text
+from service.api.fields import (
+    Anything,
+    ClassLabel,
+    Dissimilarity,
+    Envelope,
+    JsonObject,
+    TargetNames,
+    TrainingData,
+    choice,
+    text,
+)
 from service.api.idempotency import PARAMETER, answer_once
 from service.api.jobs import JobSchema, answer_job, prefers_job
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
 from service.api.state import queue, settings, store
 from service.core.errors import Fault, pointer
-from service.core.parameters import PRESETS
+from service.core.parameters import DEFAULTS, PRESETS
 from service.core.schema import Table
 from service.cross_validation import read_plan
 from service.errors import InvalidRequest
@@ -67,7 +77,8 @@ class TrainingSchema(Envelope):
         data_key="schema",
         allow_none=True,
     )
-    task = choice("What the target is; found from it if absent", "classification", "regression", allow_none=True)
+    dissimilarity = Dissimilarity(allow_none=True)
+    task = choice("What the target is; found from it if absent", *DEFAULTS, allow_none=True)
     algorithm = choice("The preset of parameters", *PRESETS, allow_none=True, load_default="cart")
     parameters = JsonObject(
         {"type": "object", "description": "What differs from the preset, such as `criterion` or `max_depth`"},
@@ -155,6 +166,7 @@ def read_request(envelope: dict[str, Any]) -> TrainingRequest:
         algorithm=envelope["algorithm"] or "cart",
         parameters=envelope.get("parameters") or {},
         positive_class=envelope.get("positive_class"),
+        dissimilarity=envelope.get("dissimilarity"),
         missing_target=envelope["missing_target"] or "refuse",
         cross_validation=envelope.get("cross_validation"),
         name=envelope.get("name"),

@@ -36,7 +36,8 @@ def build_tree(
     parent = np.where(table["parent"] < 0, -1, rank[np.maximum(table["parent"], 0)])
     stats = table["stats"]
     counts = stats if target.is_classification else np.zeros((0, len(parent)))
-    mean = table["centre"] if target.is_classification else _find_means(stats, table["centre"])
+    summed = not target.is_classification and target.pairs is None
+    mean = _find_means(stats, table["centre"]) if summed else table["centre"]
     variances = np.zeros((len(parent), 0))
     answer = np.where(np.isnan(table["answer"]), mean, table["answer"])
     if learner.parameters.rate_prior is not None:
@@ -45,6 +46,10 @@ def build_tree(
         mean, variances = mean.T, find_variances(stats, len(mean)).T
         answer = mean
     probability, prediction = predict(counts, answer, parent, table["rows"], shown, loss)
+    answers: tuple[Any, ...] = ()
+    if target.pairs is not None:
+        medoid, code = np.unique(prediction, return_inverse=True)
+        answers, prediction = target.pairs.take_answers(medoid.astype(np.int64)), code.astype(np.float64)
     tree = Tree(
         features=tuple(coded.feature for coded in learner.features),
         classes=target.classes,
@@ -60,7 +65,7 @@ def build_tree(
         reason=table["reason"],
         statistic=target.statistic,
         variances=variances,
-        answers=(),
+        answers=answers,
         loss=None if loss is None else np.asarray(loss, float),
         share=_find_shares(learner, table["share"], stats, parent),
         surrogates=_write_surrogates(learner, growth, rank, len(parent)),

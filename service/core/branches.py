@@ -12,12 +12,14 @@ import numpy as np
 
 from service.core.candidates import Block, Candidates, Slots
 from service.core.criteria import Floats
+from service.core.deviations import TINY
 from service.core.medians import find_middles
+from service.core.pairs import Categories, Pairs, order_categories
 from service.core.runs import Layout, Runs, list_runs
 from service.core.statistics import Ints, Tally
 
-APART = 2
-"""The channel of what does not add up."""
+APART = -1
+"""The channel of what does not add up, the last."""
 
 
 def weigh_runs(
@@ -53,7 +55,7 @@ def weigh_apart(tally: Tally, stats: Floats, layout: Layout, table: Candidates, 
 
 def adds_up(tally: Tally) -> bool:
     """True where the statistics of branches add up to the node's."""
-    return tally.ranking is None
+    return tally.ranking is None and tally.pairs is None
 
 
 def _measure(tally: Tally, layout: Layout, runs: Runs, node: Ints) -> Floats:
@@ -64,8 +66,16 @@ def _measure(tally: Tally, layout: Layout, runs: Runs, node: Ints) -> Floats:
     nodes = np.broadcast_to(node, shape).ravel()
     stats = tally.combine(tally.sum_runs(layout.entry, *runs), nodes)
     if not adds_up(tally):
-        stats = np.concatenate([stats, find_middles(tally, layout.entry, runs, nodes)[0][None]])
+        stats = np.concatenate([stats, _find_apart(tally, layout, runs, nodes, stats[0])[None]])
     return stats.reshape(-1, *shape)
+
+
+def _find_apart(tally: Tally, layout: Layout, runs: Runs, node: Ints, weight: Floats) -> Floats:
+    """(set,) what does not add up: the deviation from the median, or the weight times half the mean dissimilarity."""
+    if tally.pairs is None:
+        return find_middles(tally, layout.entry, runs, node)[0]
+    total = tally.pairs.sum_sets(tally.row[layout.entry], layout.list_spans(), *runs)
+    return total / (2.0 * np.maximum(weight, TINY))
 
 
 def _measure_whole(tally: Tally, layout: Layout, run: Ints, node: Ints) -> Floats:
@@ -73,6 +83,23 @@ def _measure_whole(tally: Tally, layout: Layout, run: Ints, node: Ints) -> Float
     return _measure(tally, layout, (run[0][None, None], run[1][None, None]), node)[:, 0]
 
 
-def find_typical(tally: Tally, layout: Layout, known: Slots, block: Block) -> Floats:
-    """(slot,) what orders categories: the median of each."""
+def find_typical(tally: Tally, layout: Layout, known: Slots, block: Block, exhaustive: int) -> Floats:
+    """(slot,) what orders categories where there are more than ``exhaustive``: the median of each, or a coordinate."""
+    if tally.pairs is not None:
+        return _find_coordinates(tally, tally.pairs, layout, known, block, exhaustive)
     return find_middles(tally, layout.entry, (layout.begin[None], layout.end[None]), block.node[known.segment])[1]
+
+
+def _find_coordinates(
+    tally: Tally, pairs: Pairs, layout: Layout, known: Slots, block: Block, exhaustive: int
+) -> Floats:
+    """(slot,) the first principal coordinate of each category among those of its segment; 0 where these are few."""
+    place = np.zeros(len(known.segment))
+    count = np.diff(layout.start, append=len(known.segment))
+    weight = tally.combine(known.sums, block.node[known.segment])[0]
+    for segment in np.flatnonzero(count > exhaustive).tolist():
+        slots = np.arange(layout.start[segment], layout.start[segment] + count[segment])
+        edges = np.append(layout.begin[slots], layout.end[slots[-1]])
+        sums = pairs.sum_blocks(tally.row[layout.entry[edges[0] : edges[-1]]], edges - edges[0])
+        place[slots] = order_categories(Categories(sums, weight[slots]))
+    return place

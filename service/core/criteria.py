@@ -241,6 +241,11 @@ DEVIANCE_MEASURES: dict[str, Measure] = {
     "information_content": POISSON.information_content,
 }
 RATE_MEASURES: dict[str, Measure] = DEVIANCE_MEASURES | {"poisson_deviance_reduction": RATES.gain}
+PAIR_MEASURES: dict[str, Measure] = {
+    "dissimilarity_cost": ABSOLUTE.cost,
+    "dissimilarity_reduction": ABSOLUTE.gain,
+    "information_content": ABSOLUTE.information_content,
+}
 DEVIATION_MEASURES: dict[str, Measure] = {
     "absolute_error_cost": ABSOLUTE.cost,
     "absolute_error_reduction": ABSOLUTE.gain,
@@ -250,6 +255,7 @@ MEASURES_OF: dict[Statistic, dict[str, Measure]] = {
     "moments": NUMBER_MEASURES,
     "deviance": DEVIANCE_MEASURES,
     "deviations": DEVIATION_MEASURES,
+    "pairs": PAIR_MEASURES,
 }
 """The measures that each kind of statistics of numbers is enough for."""
 COSTS: dict[str, Family] = {
@@ -258,6 +264,7 @@ COSTS: dict[str, Family] = {
     "variance_cost": VARIANCE,
     "poisson_deviance_cost": POISSON,
     "absolute_error_cost": ABSOLUTE,
+    "dissimilarity_cost": ABSOLUTE,
 }
 """Measures that are what impurity a split leaves, with the impurity."""
 LOWER_IS_BETTER = frozenset(COSTS)
@@ -273,6 +280,7 @@ GAINS = frozenset(
         "pairwise_variance_reduction",
         "poisson_deviance_reduction",
         "absolute_error_reduction",
+        "dissimilarity_reduction",
     }
 )
 """Measures that are by the node's weight: of a part of the node they count by its share."""
@@ -291,7 +299,7 @@ class Criterion:
     """
 
     name: str
-    task: Literal["classification", "regression"]
+    task: Literal["classification", "regression", "dissimilarity"]
     measure: str
     family: Family
     scale: Scale = "impurity"
@@ -304,7 +312,7 @@ class Criterion:
     @property
     def adds_up(self) -> bool:
         """True where the statistics of slots add up to those of branches."""
-        return self.statistic != "deviations"
+        return self.statistic not in ("deviations", "pairs")
 
     @property
     def predicts_mean(self) -> bool:
@@ -338,6 +346,7 @@ CRITERIA: dict[str, Criterion] = {
         Criterion("variance", "regression", "variance_reduction", VARIANCE),
         Criterion("poisson", "regression", "poisson_deviance_reduction", POISSON, statistic="deviance"),
         Criterion("absolute_error", "regression", "absolute_error_reduction", ABSOLUTE, statistic="deviations"),
+        Criterion("dissimilarity", "dissimilarity", "dissimilarity_reduction", ABSOLUTE, statistic="pairs"),
     )
 }
 RATE_CRITERION = replace(CRITERIA["poisson"], family=RATES)

@@ -3,6 +3,7 @@
 Poisson deviance     ``stats``: weight, sum about the node's centre c, rows above 0, weight times c, deviance about c
 absolute deviation   ``stats``: weight, sum about the node's centre, total deviation from the median; this does not add
                      up, and an empty branch has what is left (see `branches`)
+dissimilarity        ``stats``: weight, weight times half the mean dissimilarity; likewise
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def has_only_zeros(branches: Floats) -> NDArray[np.bool_]:
 
 def concentrate_apart(stats: Floats) -> Floats:
     """Minus the total deviation, of what has weight: what grows by the gain of a split."""
-    return np.where(stats[0] > 0, -stats[2], 0.0)
+    return np.where(stats[0] > 0, -stats[-1], 0.0)
 
 
 def mean_apart(stats: Floats) -> Floats:
-    """The mean deviation from the weighted median (Breiman et al. 1984, section 8.11), never below 0."""
-    return np.where(stats[0] > 0, np.maximum(stats[2], 0.0) / np.maximum(stats[0], TINY), 0.0)
+    """The mean deviation from the weighted median (Breiman et al. 1984, section 8.11), or half that of pairs."""
+    return np.where(stats[0] > 0, np.maximum(stats[-1], 0.0) / np.maximum(stats[0], TINY), 0.0)

@@ -64,7 +64,7 @@ class Objective:
             return RATE_MEASURES
         if self.criterion.statistic == "vectors":
             return list_number_measures(self.criterion.family)
-        if self.criterion.task == "regression":
+        if self.criterion.task != "classification":
             return MEASURES_OF[self.criterion.statistic]
         if self.positive is None:
             return CLASS_MEASURES
@@ -72,9 +72,10 @@ class Objective:
 
     def list_measures(self) -> list[str]:
         """The names of the measures that listings show: of numbers also those that `rescore` works out."""
-        if self.criterion.task == "classification" or self.criterion.statistic == "vectors":
+        if self.criterion.task != "regression" or self.criterion.statistic == "vectors":
             return list(self.measures())
-        return list(dict.fromkeys(name for measures in MEASURES_OF.values() for name in measures))
+        single = [measures for statistic, measures in MEASURES_OF.items() if statistic != "pairs"]
+        return list(dict.fromkeys(name for measures in single for name in measures))
 
     def rate(self, measure: str, branches: Floats, known: Floats, gone: Floats | None = None) -> Floats:
         """(...) a measure of altered ``branches`` that part ``known``; ``gone`` is what of the node is in no branch.

@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeGuard
 from service.core.criteria import CRITERIA, ENTROPY
 from service.core.errors import Fault, InvalidParameters, UnsuitableTask, pointer
 
-Task = Literal["classification", "regression"]
+Task = Literal["classification", "regression", "dissimilarity"]
+DEFAULTS: dict[Task, str] = {"classification": "gini", "regression": "variance", "dissimilarity": "dissimilarity"}
+"""The criterion of each task where none is asked for."""
 DEFAULT_FOLDS = 10
 """Cross-validation has so many folds where none are asked for."""
 HELD_OUT_FOLDS = 3
@@ -237,7 +239,7 @@ def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters
     faults = [fault for name, value in posted.items() if (fault := _find_fault(name, value))]
     if faults:
         raise InvalidParameters(faults)
-    default = "gini" if task == "classification" else "variance"
+    default = DEFAULTS[task]
     asked = {"criterion": default} | PRESETS[algorithm] | dict(posted)
     parameters = Parameters(**asked | {n: v for n, v in _choose_pruning(asked).items() if posted.get(n) is None})
     _check_fit(parameters, algorithm, task)
@@ -321,7 +323,9 @@ def _find_conflicts(parameters: Parameters, task: Task) -> Sequence[Fault]:
                 'choose "direction" or "branch"',
             )
         )
-    if task == "regression":
+    if task == "dissimilarity" and parameters.missing == "fractional":
+        faults.append(Fault("/parameters/missing", '"fractional" rows have no dissimilarities of their own'))
+    if task != "classification":
         faults += [
             Fault(pointer("parameters", name), "is for classification only")
             for name in ("class_weight", "priors", "loss", "cut_limit")
@@ -349,7 +353,7 @@ def _find_pruning_conflicts(parameters: Parameters, task: Task) -> list[Fault]:
         faults += [Fault("/parameters/subtree_raising", message.format(name)) for name in barred]
     counting = {"pruning": parameters.pruning == "error_based", "collapse": parameters.collapse}
     for name, counts in counting.items():
-        if counts and task == "regression":
+        if counts and task != "classification":
             faults.append(Fault(pointer("parameters", name), "counts errors: it is for classification only"))
         if counts and parameters.loss is not None:
             faults.append(Fault(pointer("parameters", name), 'counts errors, which a "loss" does not'))

@@ -21,7 +21,7 @@ from service.core.statistics import Entries, Ints
 from service.core.weigh import Batch, make_batch
 
 _OBJECTIVES = {
-    criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task != "classification"
+    criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"
 }
 
 

@@ -38,10 +38,14 @@ class Layout:
     missing: Ints
     lack: Lack
 
+    def list_spans(self) -> tuple[Ints, Ints]:
+        """Where each segment begins and ends: (segment,) both."""
+        first = np.where(self.known[1] > 0, self.known[0], self.missing[0])
+        return first, np.maximum(self.known[1], self.missing[1])
+
     def narrow(self, segments: Ints) -> Layout:
         """The same with the entries of some segments only; of the others nothing may be asked any more."""
-        first = np.where(self.known[1] > 0, self.known[0], self.missing[0])
-        last = np.maximum(self.known[1], self.missing[1])
+        first, last = self.list_spans()
         length = (last - first)[segments]
         shift = np.zeros(len(first), np.int64)
         shift[segments] = np.cumsum(length) - length - first[segments]

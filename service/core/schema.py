@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.pairs import Pairs
+
 Kind = Literal["numeric", "boolean", "nominal", "ordinal"]
 Label = str | int | float | bool
-Statistic = Literal["moments", "deviance", "deviations", "vectors"]
+Statistic = Literal["moments", "deviance", "deviations", "vectors", "pairs"]
 """What is known of numbers: weight, sum, squares, of one or of vectors; Poisson deviances; deviations from medians."""
 KINDS: tuple[Kind, ...] = ("numeric", "boolean", "nominal", "ordinal")
 
@@ -74,7 +76,8 @@ class Feature:
 class Target:
     """What is learnt: ``codes: (row,)`` int32 into ``classes``, or for regression ``values: (row,)`` float64.
 
-    Of several numbers at once ``values`` are (row, output), whose ``names`` are given.
+    Of several numbers at once ``values`` are (row, output), whose ``names`` are given; of anything that has pairwise
+    dissimilarities there are ``pairs`` instead.
 
     ``weight: (row,)`` float64, all positive; None where every row weighs 1. ``statistic`` is what is summed of values.
     """
@@ -86,6 +89,7 @@ class Target:
     weight: NDArray[np.float64] | None = None
     statistic: Statistic = "moments"
     names: tuple[str, ...] = ()
+    pairs: Pairs | None = None
 
     @property
     def is_classification(self) -> bool:
@@ -95,4 +99,5 @@ class Target:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(self.codes) if self.codes is not None else 0 if self.values is None else len(self.values)
+        known = self.codes if self.codes is not None else self.values if self.values is not None else self.pairs
+        return 0 if known is None else len(known)

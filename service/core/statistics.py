@@ -71,6 +71,7 @@ class Tally:
         self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
         self._squares: Quantity | None = None
         self.ranking: Ranking | None = None
+        self.pairs = target.pairs
         self._scored, self._has_base = 1, False
         self.centre = np.zeros(entries.nodes)
         self.reach = np.zeros((2, entries.nodes))

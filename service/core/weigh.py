@@ -168,6 +168,9 @@ def make_batch(
     if tally.ranking is not None:
         deviation, answer = find_medians(tally, entries.node, rows)
         stats = np.concatenate([stats, deviation[None]])
+    if tally.pairs is not None:
+        total, answer = tally.pairs.find_medoids(entries.row, rows)
+        stats = np.concatenate([stats, (total / (2.0 * stats[0]))[None]])
     return Batch(entries, tally, sums, stats, rows, used, bounds, answer=answer)
 
 
@@ -266,7 +269,9 @@ def _weigh(
         tables = weigh_multiway(known, totals, tally, block)
     else:
         exhaustive = learner.parameters.max_subset_categories if learner.parameters.nominal == "subset" else None
-        typical = None if adds_up(tally) else find_typical(tally, weighed.lay_out(None), known, block)
+        typical = None
+        if not adds_up(tally) and exhaustive is not None:
+            typical = find_typical(tally, weighed.lay_out(None), known, block, exhaustive)
         alteration = learner.objective.alteration
         tables = [weigh_subsets(known, totals, tally, block, exhaustive, alteration, typical)]
     if lack is not Lack.APART:

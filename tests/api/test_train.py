@@ -428,3 +428,87 @@ def test_what_several_targets_do_not_have(
 ) -> None:
     """Several targets are distinct numbers by variance; what is for one target is refused, at its place."""
     assert place in places_of(client.post("/train", json={"data": {"columns": SEVERAL}, "target": target, **more}), 422)
+
+
+WORDS: Columns = {"x": [1, 2, 3, 4, 5], "word": ["red", "red", "blue", "blue", "green"]}
+
+
+@pytest.mark.parametrize("retain", ["data", "summary"])
+def test_a_model_of_dissimilarities(client: FlaskClient, retain: str) -> None:
+    """Words by Hamming: medoids are predicted, to many rows and to one; record, tree and audit say what was learnt."""
+    record = train(
+        client, WORDS, "word", dissimilarity={"metric": "hamming"}, retain=retain, parameters={"max_depth": 1}
+    )
+    assert (record["task"], record["parameters"]["criterion"]) == ("dissimilarity", "dissimilarity")
+    assert record["schema"]["target"] == {"name": "word", "kind": "nominal", "dissimilarity": "hamming"}
+    links = record["links"]
+    for rows in ([[0], [9]], [[0]]):
+        answer = client.post(links["predict"], json={"data": {"rows": rows}}).json
+        assert answer["predictions"] == ["red", "blue"][: len(rows)]
+    root = client.get(links["tree"]).json["nodes"][0]
+    assert root["prediction"] == "blue"
+    assert root["impurity"] == pytest.approx(16 / 50)
+    best = client.get(f"{links['splits']}?node=0&top=1").json["splits"][0]
+    assert best["scores"].keys() == {"dissimilarity_cost", "dissimilarity_reduction", "information_content"}
+    assert best["score"] == pytest.approx(16 / 50 - 3 / 5 * 4 / 18)
+    assert best["branches"][0]["known"] == {"n": 2, "weight": 2, "impurity": 0}
+
+
+def test_a_posted_matrix(client: FlaskClient) -> None:
+    """With a matrix targets may be anything: rows that are near one another end together, whatever their labels."""
+    matrix = [[0, 9, 1], [9, 0, 9], [1, 9, 0]]
+    columns = {"x": [1, 3, 2], "name": ["Ann", "Bob", "Cid"]}
+    record = train(client, columns, "name", dissimilarity={"matrix": matrix})
+    nodes = client.get(record["links"]["tree"]).json["nodes"]
+    assert nodes[0]["impurity"] == pytest.approx(38 / 18)
+    assert (nodes[1]["n"], nodes[1]["prediction"], nodes[2]["prediction"]) == (2, "Ann", "Bob")
+    assert record["schema"]["target"]["dissimilarity"] == "matrix"
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ({"matrix": [[0, 1], [1, 0]]}, "/dissimilarity/matrix"),
+        ({"matrix": [[0, 1, 2], [1, 0], [2, 1, 0]]}, "/dissimilarity/matrix/1"),
+        ({"matrix": [[0, 1, 2], [1, 0, -1], [2, -1, 0]]}, "/dissimilarity/matrix/1/2"),
+        ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 4, 0]]}, "/dissimilarity/matrix/1/2"),
+        ({"matrix": [[0, 1, 2], [1, 5, 3], [2, 3, 0]]}, "/dissimilarity/matrix/1/1"),
+        ({"matrix": [[0, 1, 2], [1, 0, 3], [2, 3, None]]}, "/dissimilarity/matrix/2"),
+        ({"matrix": [[0, 1, "2"], [1, 0, 3], ["2", 3, 0]]}, "/dissimilarity/matrix/0"),
+        ({"matrix": [[0, 1, [2]], [1, 0, 3], [2, 3, 0]]}, "/dissimilarity/matrix/0"),
+        ({"matrix": [1, 2, 3]}, "/dissimilarity"),
+        ({"metric": "taxi"}, "/dissimilarity"),
+        ({"metric": "euclidean"}, "/dissimilarity/metric"),
+        ({}, "/dissimilarity"),
+    ],
+)
+def test_what_is_no_dissimilarity(client: FlaskClient, places_of: Expect, asked: dict[str, Any], place: str) -> None:
+    """A matrix is square, symmetric, 0 on the diagonal and never below; metrics of numbers need numbers."""
+    body = request_of({"x": [1, 2, 3], "word": ["a", "b", "c"]}, "word", dissimilarity=asked)
+    assert place in places_of(client.post("/train", json=body), 422)
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"parameters": {"monotonic": {"x": "up"}}}, "/parameters/monotonic"),
+        ({"parameters": {"missing": "fractional"}}, "/parameters/missing"),
+        ({"parameters": {"criterion": "gini"}}, "/parameters/criterion"),
+        ({"task": "classification"}, "/dissimilarity"),
+        ({"parameters": {"pruning": "cost_complexity"}}, "/parameters/pruning"),
+        ({"cross_validation": 2}, "/cross_validation"),
+    ],
+)
+def test_what_dissimilarities_do_not_have(
+    client: FlaskClient, places_of: Expect, more: dict[str, Any], place: str
+) -> None:
+    """What needs means, classes or one number is refused at its place."""
+    body = request_of(WORDS, "word", dissimilarity={"metric": "hamming"}, **more)
+    assert place in places_of(client.post("/train", json=body), 422)
+
+
+def test_dissimilarities_of_too_many_rows(make_app: MakeApp, places_of: Expect) -> None:
+    """All pairs of many rows are too many: the limit is told, with the setting that moves it."""
+    client = make_app(max_dissimilarity_rows=4).test_client()
+    body = request_of(WORDS, "word", dissimilarity={"metric": "hamming"})
+    assert "TREEWRIGHT_MAX_DISSIMILARITY_ROWS" in places_of(client.post("/train", json=body), 422)["/target"]

@@ -55,3 +55,45 @@ def test_all_measures(service: Service, criterion: str, nominal: str, missing: s
         ranked = service.splits(model, {"node": 0, "measure": measure, "admissible": "true"})
         scores = [split["scores"][measure] for split in ranked if split["scores"][measure] is not None]
         assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("criterion", ["variance", "absolute_error"])
+@pytest.mark.parametrize("missing", ["surrogate", "fractional"])
+def test_measures_of_what_is_known(service: Service, criterion: str, missing: str) -> None:
+    """Where known values alone are scored, reductions count by their share of the node's weight, and costs follow."""
+    problem = make_problem(len(criterion), criterion, {})
+    data = {**problem.columns, "y": problem.targets, "w": problem.weights}
+    parameters = {"criterion": criterion, "missing": missing, "max_depth": 2}
+    schema = {"size": {"kind": "ordinal", "categories": problem.ordinals["size"]}}
+    body = {"weight": "w", "task": "regression", "parameters": parameters, "schema": schema}
+    model = service.train(data, "y", body)
+    node = problem.moments(problem.rows())
+    gained = {
+        "variance": ("variance_reduction", "variance_cost", naive.variance(node)),
+        "absolute": ("absolute_error_reduction", "absolute_error_cost", naive.absolute(node)),
+    }
+    for split in service.splits(model, {"node": 0}):
+        if split["split"]["type"] == "constant":
+            continue
+        known = tuple(row for row in problem.rows() if problem.columns[split["feature"]][row] is not None)
+        share = problem.weight(known) / problem.weight(problem.rows())
+        exact = naive.measure(problem, part(problem, split["feature"], split["split"], known))
+        for reduction, cost, impurity in gained.values():
+            gain = exact[reduction] * share
+            assert split["scores"][reduction] == pytest.approx(float(gain), rel=1e-9, abs=1e-12)
+            assert split["scores"][cost] == pytest.approx(float(impurity - gain), rel=1e-9, abs=1e-12)
+    answer = service.predict(model, problem.columns)
+    assert len(answer["predictions"]) == len(problem.targets)
+    assert all(min(problem.targets) <= given <= max(problem.targets) for given in answer["predictions"])
+
+
+@pytest.mark.parametrize("missing", ["surrogate", "fractional"])
+def test_several_targets_with_gaps(service: Service, missing: str) -> None:
+    """Several targets are parted and stood in for like one: with the same target twice all answers are that one's."""
+    problem = make_problem(3, "variance", {})
+    body = {"parameters": {"missing": missing, "max_depth": 3}, "task": "regression"}
+    single = service.train({**problem.columns, "y": problem.targets}, "y", body)
+    data = {**problem.columns, "y": problem.targets, "z": problem.targets}
+    double = service.record({"data": {"columns": data}, "target": ["y", "z"], **body})["id"]
+    one, two = (service.predict(model, problem.columns)["predictions"] for model in (single, double))
+    assert [pytest.approx([answer, answer]) for answer in one] == two
