@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.oracle.contract import Service
+from tests.reference.r_printing import signif
 
 TIED = 1e-10
 """Improvements closer than this, relative to the greater, are equal: the first feature and the first cut come first."""
@@ -113,7 +114,16 @@ class Reader:
                 waiting += [(2 * number + 1, right), (2 * number, left)]
         path = self.read_path()
         cptable = [(step["cp"], step["splits"], step["relative_error"]) for step in path]
-        return Fit(self.features, self.classes, nodes, self.find_complexity(path), cptable)
+        complexity, importance = self.find_complexity(path), self.read_importance()
+        return Fit(self.features, self.classes, nodes, complexity, cptable, importance)
+
+    def read_importance(self) -> dict[str, float]:
+        """What splits gained, and their surrogates with them, the most first, of equals by name."""
+        response = self.service.client.get(f"/models/{self.model}/importance?surrogates=true")
+        assert response.status_code == 200, response.get_data(as_text=True)
+        unit = UNIT.get(self.measure, 1.0)
+        gains = {one["feature"]: one["gain"] * unit for one in response.get_json()["features"] if one["gain"]}
+        return dict(sorted(gains.items(), key=lambda item: (-signif(item[1], 12), item[0])))
 
     def read_path(self) -> list[dict[str, Any]]:
         """The subtrees that pruning leads through, from the root alone."""

@@ -14,7 +14,7 @@ import pytest
 from tests.oracle.contract import Service, read_columns
 from tests.reference.rpart_files import Output, read_output
 from tests.reference.rpart_fit import Fit, read_fit
-from tests.reference.rpart_printing import print_cp, print_nodes, print_tree
+from tests.reference.rpart_printing import print_cp, print_summary, print_tree
 
 FREE = {"min_samples_split": 2, "min_samples_leaf": 1, "cp": 0}
 STAGEC = ["age", "eet", "g2", "grade", "gleason", "ploidy"]
@@ -118,11 +118,10 @@ def test_cp(service: Service, case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_summary(service: Service, case: Case) -> None:
-    """The nodes of `summary(fit)` are ours: what is known of them, their primary splits and their surrogates."""
+    """The text of `summary(fit)` is ours: cp table, importance, nodes with their primary and surrogate splits."""
     expected = case.expected().summary
-    nodes = expected[next(at for at, line in enumerate(expected) if line.startswith("Node number")) :]
-    assert len(nodes) >= 20
-    assert print_nodes(case.train(service), case.digits) == nodes
+    assert len(expected) > 30
+    assert print_summary(case.train(service), case.digits) == expected
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -136,3 +135,12 @@ def test_splits(service: Service, case: Case) -> None:
         assert (split.feature, split.count, split.ncat, split.sides) == (row.feature, row.count, row.ncat, row.sides)
         assert (split.improve, split.adj) == pytest.approx((row.improve, row.adj), rel=1e-12, abs=1e-12)
         assert row.sides or math.isclose(split.index, row.index, rel_tol=1e-14)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.expected().importance], ids=str)
+def test_importance(service: Service, case: Case) -> None:
+    """The numbers of `fit$variable.importance` are ours, in order, to twelve digits."""
+    expected = case.expected().importance or {}
+    importance = case.train(service).importance
+    assert list(importance) == list(expected)
+    assert importance == pytest.approx(expected, rel=1e-12)
