@@ -6,9 +6,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.assemble import predict
 from service.core.candidates import Form
+from service.core.criteria import Floats
 from service.core.objective import Objective
 from service.core.prune_cost import Costs
 from service.core.prune_cut import BY_NODE_FIRST, LEAF, OTHERS, take_categories
@@ -94,12 +96,40 @@ def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objecti
         prediction=np.where(anew, prediction, tree.prediction),
         score=tree.score.copy(), missing_to=tree.missing_to.copy(), category_branch=tree.category_branch.copy(),
     )  # fmt: skip
+    known = _count_known(draft, tree, node, place) if draft.router.parts else tree.counts
     for at in np.flatnonzero(touched & ~tree.is_leaf).tolist():
         first = int(tree.first_child[at])
-        branches = objective.alter(tree.counts[:, first : first + int(tree.branches[at])])[:, :, None]
-        tree.score[at] = objective.score(branches, branches.sum(1))[0]
+        parts = known[:, first : first + int(tree.branches[at])]
+        gone = tree.counts[:, [at]] - parts.sum(1, keepdims=True) if draft.router.parts else None
+        branches = objective.alter(parts)[:, :, None]
+        tree.score[at] = objective.score(branches, branches.sum(1), objective.alter_gone(gone))[0]
     _note_routes(draft, tree, node, place)
-    return tree
+    return tree if tree.share is None else replace(tree, share=_renew_shares(tree, touched, known.sum(0)))
+
+
+def _count_known(draft: Draft, tree: Tree, node: Ints, place: Ints) -> Floats:
+    """(class, node) what came to each child of a split with other rows than in growth without being parted there."""
+    touched, content = draft.touched[node], draft.content[node]
+    row, at, weight = draft.flow.row, place[draft.flow.at], draft.flow.weight
+    known = np.zeros((len(tree.classes), tree.nodes))
+    codes = draft.target.codes
+    while len(row) and codes is not None and weight is not None:
+        inside = np.flatnonzero(tree.parent[at] >= 0)
+        row, at, weight = row[inside], at[inside], weight[inside]
+        above = tree.parent[at]
+        here = np.flatnonzero(touched[above])
+        here = here[draft.router.read(row[here], content[above[here]]) >= 0]
+        np.add.at(known, (codes[row[here]], at[here]), weight[here])
+        at = above
+    return known
+
+
+def _renew_shares(tree: Tree, touched: NDArray[np.bool_], known: Floats) -> Floats:
+    """(node,) how much of the rows without a value comes to each node; where nothing is known it is as in growth."""
+    whole = np.bincount(tree.parent[1:], known[1:], tree.nodes)[tree.parent]
+    anew = touched[tree.parent] & (whole > 0) & (np.arange(tree.nodes) > 0)
+    grown = np.ones(tree.nodes) if tree.share is None else tree.share
+    return np.where(anew, known / np.where(whole > 0, whole, 1.0), grown)
 
 
 def _note_routes(draft: Draft, tree: Tree, node: Ints, place: Ints) -> None:

@@ -18,20 +18,50 @@ from service.core.schema import Column, Target
 from service.core.tree import LeafReason
 from service.rendering import show_tree_node
 from tests.oracle.contract import Service
-from tests.reference.weka import print_tree, read_printed, read_size, read_table, train
+from tests.reference.weka import (
+    print_tree,
+    read_confusion,
+    read_printed,
+    read_size,
+    read_summary,
+    read_table,
+    train,
+)
 
 NAMES = ["weather_nominal", "weather_numeric", "iris", "labor", "vote", "breast_cancer"]
 """The last three lack values."""
+VARIANTS: dict[str, dict[str, Any]] = {"default": {}, "-U": {"pruning": None}, "-B": {"nominal": "one_vs_rest"}}
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("variant", ["default", "-U", "-B"])
 def test_j48(service: Service, name: str, variant: str) -> None:
     """J48 with its default options, without pruning (collapsed all the same), and with binary splits."""
-    changes: dict[str, Any] = {"-U": {"pruning": None}, "-B": {"nominal": "one_vs_rest"}}.get(variant, {})
-    nodes = train(service, name, {"algorithm": "j48", "parameters": changes})
+    nodes = train(service, name, {"algorithm": "j48", "parameters": VARIANTS[variant]})
     assert print_tree(nodes, binary=variant == "-B") == read_printed(name, variant)
     assert (sum(node["leaf"] for node in nodes), len(nodes)) == read_size(name, variant)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("variant", ["default", "-U", "-B"])
+def test_j48_answers(service: Service, name: str, variant: str) -> None:
+    """All training rows are answered as by J48, those with gaps by the same shares: its confusion matrix and errors."""
+    columns, schema = read_table(name)
+    target = list(columns)[-1]
+    asked = {"algorithm": "j48", "schema": schema, "parameters": VARIANTS[variant]}
+    answer = service.predict(service.train(columns, target, asked), {k: v for k, v in columns.items() if k != target})
+    classes = schema[target]["categories"]
+    true, given = (
+        np.array([classes.index(mark) for mark in marks]) for marks in (columns[target], answer["predictions"])
+    )
+    confusion = np.zeros((len(classes), len(classes)), int)
+    np.add.at(confusion, (true, given), 1)
+    assert confusion.tolist() == read_confusion(name, variant)
+    error = np.array(answer["probabilities"]) - (true[:, None] == np.arange(len(classes)))
+    assert np.abs(error).mean() == pytest.approx(read_summary(name, variant, "Mean absolute error"), abs=5.1e-5)
+    assert np.sqrt((error**2).mean()) == pytest.approx(
+        read_summary(name, variant, "Root mean squared error"), abs=5.1e-5
+    )
 
 
 def stratify(classes: Sequence[int], folds: int) -> list[int]:

@@ -17,18 +17,35 @@ Nodes = Sequence[Mapping[str, Any]]
 
 def read_printed(name: str, variant: str) -> str:
     """The tree that J48 printed for one data set and one set of options, without what follows."""
-    text = (DATA / f"weka_j48_{name}.txt").read_text()
-    section = text.split(SECTIONS[variant])[1].split("------------------\n")[1]
-    return section.split("Number of Leaves")[0].strip("\n")
+    return read_section(name, variant).split("------------------\n")[1].split("Number of Leaves")[0].strip("\n")
 
 
 def read_size(name: str, variant: str) -> tuple[int, int]:
     """The number of leaves and of nodes that J48 printed."""
-    section = (DATA / f"weka_j48_{name}.txt").read_text().split(SECTIONS[variant])[1]
+    section = read_section(name, variant)
     leaves, size = (re.search(pattern + r"\s*:\s*(\d+)", section) for pattern in ("Leaves", "Size of the tree"))
     assert leaves
     assert size
     return int(leaves[1]), int(size[1])
+
+
+def read_confusion(name: str, variant: str) -> list[list[int]]:
+    """How many rows of each class, in order, J48 answered with each class."""
+    text = read_section(name, variant).split("=== Confusion Matrix ===")[1]
+    return [[int(count) for count in line.split("|")[0].split()] for line in text.splitlines() if " | " in line]
+
+
+def read_summary(name: str, variant: str, measure: str) -> float:
+    """A number that Weka printed of J48's answers to the training rows."""
+    found = re.search(rf"{measure}\s+([\d.]+)", read_section(name, variant))
+    assert found
+    return float(found[1])
+
+
+def read_section(name: str, variant: str) -> str:
+    """What is printed for one set of options."""
+    text = (DATA / f"weka_j48_{name}.txt").read_text().split(SECTIONS[variant])[1]
+    return re.split(r"^### ", text, flags=re.MULTILINE)[0]
 
 
 def read_table(name: str) -> tuple[dict[str, list[Any]], dict[str, Any]]:
