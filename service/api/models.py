@@ -225,6 +225,7 @@ def link_model(record: ModelRecord) -> dict[str, str]:
         "predict": url_for("predict.predict_rows", reference=record.id),
         "evaluate": url_for("evaluate.evaluate_rows", reference=record.id),
         "importance": url_for("importance.get_importance", reference=record.id),
+        "stability": url_for("stability.get_stability", reference=record.id),
         "pruning": url_for("pruning.get_path", reference=record.id),
         **origin,
     }

@@ -257,12 +257,12 @@ def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     if audited.weight is not None:
         weight = audited.weight[skipped[node] + np.arange(len(node))]
     entries = Entries(row, node, len(nodes), weight)
-    used = None if learner.parameters.reuse_features is True else _find_used(learner, tree, nodes)
+    used = None if learner.parameters.reuse_features is True else find_used(learner, tree, nodes)
     bounds = None if audited.bounds is None else audited.bounds[:, nodes]
     return make_batch(audited.target, entries, used, bounds)
 
 
-def _find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:
+def find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:
     """(node, feature) True where the path to the node has used a feature up."""
     used = np.zeros((len(nodes), len(learner.features)), bool)
     spent = learner.find_spent()

@@ -11,6 +11,7 @@ from service.cross_validation import read_plan
 from service.jobs.progress import follow_growth
 from service.jobs.requests import unpack_training
 from service.settings import Settings
+from service.stability import StabilityRequest, measure_stability
 from service.store.models import ModelStore
 from service.store.records import Claim
 
@@ -49,4 +50,12 @@ def train(content: Mapping[str, Any], work: Work) -> None:
     )
 
 
-KINDS: dict[str, Kind] = {"train": train}
+def measure_splits(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """How steady a model's splits are."""
+    record = work.store.find(content["model"])
+    asked = StabilityRequest(content["resamples"], content["seed"])
+    model = {"id": record.id, "name": record.name, "version": record.version}
+    return {"model": model, **measure_stability(record, asked, work.store, work.report)}
+
+
+KINDS: dict[str, Kind] = {"train": train, "stability": measure_splits}

@@ -91,6 +91,10 @@ class JobQueue:
             log.warning("the queue does not answer; the job %s waits for a worker to find it", job_id, exc_info=True)
         return job
 
+    def submit_once(self, kind: str, content: Mapping[str, Any], subject: Mapping[str, Any]) -> JobRecord:
+        """As `submit`, or the newest job that was asked for the same and has neither failed nor been cancelled."""
+        return self._store.jobs.find_same(kind, subject) or self.submit(kind, content, subject)
+
     def cancel(self, job_id: str) -> JobRecord:
         """Ask for the end of a job; see `JobStore.cancel`."""
         job = self._store.jobs.cancel(job_id)

@@ -29,6 +29,10 @@ Ids: TypeAlias = list[str]
 Clock: TypeAlias = Callable[[], datetime]
 
 
+MOST_COMPARED = 1_000
+"""Among so many of the newest jobs of a kind one with the same subject is looked for."""
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -77,6 +81,19 @@ class JobStore:
         """The job with this id; raises `NotFound`."""
         with self._database.reading() as session:
             return _find(session, job_id).record()
+
+    def find_same(self, kind: str, subject: Mapping[str, Any]) -> JobRecord | None:
+        """The newest job of the kind on this subject that waits, runs or has succeeded; None without any."""
+        useful: tuple[JobState, ...] = (*_OPEN, "succeeded")
+        statement = (
+            select(JobRow)
+            .where(JobRow.namespace == NAMESPACE, JobRow.kind == kind, JobRow.state.in_(useful))
+            .order_by(JobRow.created.desc())
+            .limit(MOST_COMPARED)
+        )
+        with self._database.reading() as session:
+            same = (row.record() for row in session.scalars(statement) if row.subject == dict(subject))
+            return next(same, None)
 
     def list(self, *, state: JobState | None = None, limit: int, cursor: str | None = None) -> Page:
         """Up to ``limit`` jobs, newest first, and the cursor of what follows; jobs added meanwhile do not shift it."""
