@@ -94,7 +94,7 @@ def test_record(train: Train, name: str) -> None:
     assert record["warnings"] == []
 
 
-@pytest.mark.parametrize("missing", ["direction", "branch"])
+@pytest.mark.parametrize("missing", ["direction", "branch", "surrogate"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_reaches_the_leaf_that_the_tree_describes(
     server: RunningServer,
@@ -124,17 +124,33 @@ def follow(nodes: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> int:
     """The node where a row stops."""
     node = nodes[0]
     while not node["leaf"]:
-        branch = way(node["split"], row[feature_of(node)])
+        branch = choose_branch(node, row)
         if branch == OTHERWISE:
             break
         node = nodes[node["children"][branch]]
     return int(node["node"])
 
 
+def choose_branch(node: Mapping[str, Any], row: Mapping[str, Any]) -> int:
+    """The branch that a row takes: by the split; or by the first surrogate that knows; or with what is missing."""
+    value = row[feature_of(node)]
+    if value is not None or not node.get("surrogates"):
+        return OTHERWISE if value is None and node["split"].get("missing") == "stays" else way(node["split"], value)
+    for surrogate in node["surrogates"]:
+        other, split = row[surrogate["feature"]], surrogate["split"]
+        if other is None:
+            continue
+        branch = way(split, other)
+        if branch != OTHERWISE:
+            return 1 - branch if split.get("below_to") == "right" else branch
+    return OTHERWISE if node["split"]["missing"] == "stays" else way(node["split"], None)
+
+
+@pytest.mark.parametrize("missing", ["direction", "surrogate"])
 @pytest.mark.parametrize("name", NAMES)
-def test_chosen_splits(server: RunningServer, train: Train, name: str) -> None:
+def test_chosen_splits(server: RunningServer, train: Train, name: str, missing: str) -> None:
     """Each inner node's chosen split is its first, hands every row on, and its branches are the tree's children."""
-    record = train(name)
+    record = train(name, missing)
     nodes = read_tree(server, record)
     listing = list_splits(server, record, chosen="true")
     assert [split["node"] for split in listing["splits"]] == [node["node"] for node in nodes if not node["leaf"]]
@@ -150,6 +166,8 @@ def test_chosen_splits(server: RunningServer, train: Train, name: str) -> None:
             [child[key] for key in kept] for child in children
         ]
         assert sum(branch["n"] for branch in routed) == node["n"]
+        known = sum(branch["known"]["n"] for branch in split["branches"])
+        assert known == node["n"] if missing == "direction" else known <= node["n"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -177,6 +195,24 @@ def test_every_candidate_of_the_root(server: RunningServer, train: Train, name: 
         assert split["score"] == pytest.approx(
             root["impurity"] - within / root["weight"], rel=1e-9, abs=1e-9 * root["impurity"]
         )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parted_rows(server: RunningServer, train: Train, name: str) -> None:
+    """Under `fractional` children share out the weight of their node, and the leaves' answers add up to the root's."""
+    record, data = train(name, "fractional"), DATASETS[name]
+    nodes, answer = read_tree(server, record), predict(server, record, data)
+    for node in nodes:
+        if not node["leaf"]:
+            children = [nodes[child] for child in node["children"]]
+            assert sum(child["weight"] for child in children) == pytest.approx(node["weight"], rel=1e-9)
+            assert sum(child["n"] for child in children) >= node["n"]
+    leaves = [node for node in nodes if node["leaf"]]
+    assert sum(leaf["weight"] for leaf in leaves) == pytest.approx(len(data.targets), rel=1e-9)
+    if "probabilities" in answer:
+        shares = [sum(column) for column in zip(*answer["probabilities"], strict=True)]
+        assert sum(shares) == pytest.approx(len(data.targets), rel=1e-9)
+        assert all(sum(row) == pytest.approx(1, rel=1e-12) for row in answer["probabilities"])
 
 
 def test_missing_values_are_weighed_on_either_side(server: RunningServer, train: Train) -> None:
