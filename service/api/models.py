@@ -48,7 +48,7 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict", "evaluate", "importance", "pruning", "parent")
+_LINKS = ("self", "splits", "tree", "predict", "evaluate", "importance", "stability", "pruning", "parent")
 
 
 def _whole(*names: str) -> dict[str, Any]:
