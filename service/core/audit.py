@@ -64,8 +64,7 @@ def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> A
     target = prepare_target(target, learner.parameters)
     weight = None
     if learner.parts_rows:
-        row, weight = _part_rows(learner, target, tree)
-        begin = np.cumsum(tree.rows) - tree.rows
+        row, weight, begin = _part_rows(learner, target, tree)
     else:
         begin = _place_rows(tree)
         # rows that stay in a node stand behind those of its children
@@ -79,13 +78,13 @@ def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> A
     return Audited(learner, target, tree, row, begin, bounds, groups, group, weight)
 
 
-def _part_rows(learner: Learner, target: Target, tree: Tree) -> tuple[Ints, Floats]:
-    """(entry,) the rows of every node, node by node, and what of their weight is in it."""
+def _part_rows(learner: Learner, target: Target, tree: Tree) -> tuple[Ints, Floats, Ints]:
+    """(entry,) the rows of every node, node by node, what of their weight is in it, and (node,) where each begins."""
     columns = [coded.as_column() for coded in learner.features]
     guide = lay_out(tree, are_floats(columns))
     parts = descend_parts(guide, columns, target.rows, target.weight, inner=True)
     order = np.argsort(parts.node, kind="stable")
-    return parts.row[order], parts.share[order]
+    return parts.row[order], parts.share[order], np.searchsorted(parts.node[order], np.arange(tree.nodes))
 
 
 def _place_rows(tree: Tree) -> Ints:

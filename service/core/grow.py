@@ -237,7 +237,7 @@ def _send(learner: Learner, batch: Batch, route: Ints, branches: Ints) -> Childr
         lost = (branches > 0)[batch.entries.node] & (route < 0)
         child[lost] = -1
         if learner.parts_rows:
-            entries, share = part_entries(learner, batch, child, np.flatnonzero(lost), parent)
+            entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
             return Children(entries, parent, branch, share)
     return Children(batch.entries.regroup(child, len(parent)), parent, branch, share)
 

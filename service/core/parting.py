@@ -12,17 +12,17 @@ import numpy as np
 
 from service.core.criteria import Floats
 from service.core.encoding import argsort_keys
-from service.core.statistics import Entries, Ints
-from service.core.weigh import Batch, Learner
+from service.core.statistics import Entries, Ints, Tally
+from service.core.weigh import Batch
 
 
-def part_entries(learner: Learner, batch: Batch, child: Ints, lost: Ints, parent: Ints) -> tuple[Entries, Floats]:
+def part_entries(batch: Batch, child: Ints, lost: Ints, parent: Ints) -> tuple[Entries, Floats]:
     """The entries of the children, grouped, and (child,) the share of the parent's known weight in each.
 
     ``child: (entry,)``, -1 for what goes nowhere; ``lost`` are the entries that go to all children of their node;
     ``parent: (child,)`` ascending. Children without weight get none of them.
     """
-    share = find_shares(learner, batch, child, parent)
+    share = find_shares(batch.tally, batch.entries.node, child, parent)
     count = np.bincount(parent, minlength=batch.entries.nodes)
     first = np.cumsum(count) - count
     node = batch.entries.node[lost]
@@ -44,16 +44,19 @@ def part_entries(learner: Learner, batch: Batch, child: Ints, lost: Ints, parent
     return Entries(entries.row[index[order]], to[order], len(parent), weight), share
 
 
-def find_shares(learner: Learner, batch: Batch, child: Ints, parent: Ints) -> Floats:
-    """(child,) how much of its parent's known weight each has."""
-    children, nodes = len(parent), batch.entries.nodes
+def find_shares(tally: Tally, node: Ints, child: Ints, parent: Ints) -> Floats:
+    """(child,) how much of its parent's known weight each has; NaN where nothing is known.
+
+    ``node``, ``child`` (-1: unknown): (entry,), ``parent: (child,)`` ascending. ``tally`` has the weights.
+    """
+    children, nodes = len(parent), len(tally.centre)
     # sums stay within nodes: what goes nowhere is summed apart
-    group = np.where(child >= 0, child, children + batch.entries.node)
+    group = np.where(child >= 0, child, children + node)
     of = np.concatenate([parent, np.arange(nodes)])
-    tally = batch.tally
-    stats = tally.combine(tally.sum(group, len(of)), of)
-    weight = learner.objective.criterion.family.weigh(stats)[:children]
-    return np.asarray(weight / np.bincount(parent, weights=weight, minlength=nodes)[parent])
+    stats = tally.combine(tally.sum(group, len(of)), of)[:, :children]
+    weight = stats.sum(0) if tally.classes else stats[0]
+    with np.errstate(invalid="ignore"):
+        return np.asarray(weight / np.bincount(parent, weights=weight, minlength=nodes)[parent])
 
 
 def spread(index: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:

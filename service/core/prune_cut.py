@@ -75,7 +75,7 @@ def cut_back(tree: Tree, cut: NDArray[np.bool_], reason: LeafReason | Ints) -> t
     arrays["parent"] = np.where(arrays["parent"] < 0, -1, number[arrays["parent"]])
     arrays["first_child"] = np.where(arrays["form"] == Form.LEAF, 0, number[arrays["first_child"]])
     arrays |= take_categories(tree, np.flatnonzero(kept), ends)
-    stands = tree.surrogates and tree.surrogates.take(kept, cut)
+    stands = tree.surrogates and tree.surrogates.arrange(np.flatnonzero(kept), ~ends)
     return replace(tree, **arrays, surrogates=stands), place
 
 

@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.core.assemble import predict
 from service.core.candidates import Form
 from service.core.criteria import Floats
+from service.core.descend_parts import share_anew
 from service.core.objective import Objective
 from service.core.prune_cost import Costs
 from service.core.prune_cut import BY_NODE_FIRST, LEAF, OTHERS, take_categories
@@ -48,7 +48,7 @@ def rebuild(draft: Draft, objective: Objective, costs: Costs, *, priced: bool = 
     arrays["parent"], arrays["depth"] = parent, depth
     arrays["first_child"] = np.where(inner, place[grown.first_child[split]], 0)
     arrays |= take_categories(grown, split, ~inner)
-    tree = replace(grown, **arrays)
+    tree = replace(grown, **arrays, surrogates=grown.surrogates and grown.surrogates.arrange(split, inner))
     if draft.touched[node].any():
         tree = _renew(draft, tree, node, place, objective, costs)
         if priced:
@@ -104,7 +104,7 @@ def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objecti
         branches = objective.alter(parts)[:, :, None]
         tree.score[at] = objective.score(branches, branches.sum(1), objective.alter_gone(gone))[0]
     _note_routes(draft, tree, node, place)
-    return tree if tree.share is None else replace(tree, share=_renew_shares(tree, touched, known.sum(0)))
+    return share_anew(tree, draft.router.features, draft.target.weight, touched) if draft.router.parts else tree
 
 
 def _count_known(draft: Draft, tree: Tree, node: Ints, place: Ints) -> Floats:
@@ -122,14 +122,6 @@ def _count_known(draft: Draft, tree: Tree, node: Ints, place: Ints) -> Floats:
         np.add.at(known, (codes[row[here]], at[here]), weight[here])
         at = above
     return known
-
-
-def _renew_shares(tree: Tree, touched: NDArray[np.bool_], known: Floats) -> Floats:
-    """(node,) how much of the rows without a value comes to each node; where nothing is known it is as in growth."""
-    whole = np.bincount(tree.parent[1:], known[1:], tree.nodes)[tree.parent]
-    anew = touched[tree.parent] & (whole > 0) & (np.arange(tree.nodes) > 0)
-    grown = np.ones(tree.nodes) if tree.share is None else tree.share
-    return np.where(anew, known / np.where(whole > 0, whole, 1.0), grown)
 
 
 def _note_routes(draft: Draft, tree: Tree, node: Ints, place: Ints) -> None:

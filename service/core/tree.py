@@ -70,16 +70,19 @@ class Surrogates:
         """Those of one node."""
         return range(int(self.start[node]), int(self.start[node + 1]))
 
-    def take(self, kept: NDArray[np.bool_], ended: NDArray[np.bool_]) -> Surrogates:
-        """Those of the ``kept: (node,)`` nodes; those that ``ended`` lose theirs. Categories stay where they are."""
-        count = np.diff(self.start)
-        stays = np.repeat(kept & ~ended, count)
-        left = np.where(ended, 0, count)[kept]
+    def arrange(self, node: Ints, inner: NDArray[np.bool_]) -> Surrogates:
+        """For a tree of the splits of ``node: (new node,)``, old numbers, where it is ``inner``: (new node,).
+
+        The categories stay where they are.
+        """
+        count = np.where(inner, np.diff(self.start)[node], 0)
+        start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+        at = np.repeat(self.start[node] - start[:-1], count) + np.arange(int(start[-1]))
         by_one = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("start", "category_branch")}
         return Surrogates(
-            start=np.concatenate([[0], np.cumsum(left)]).astype(np.int64),
+            start=start,
             category_branch=self.category_branch,
-            **{name: values[..., stays] for name, values in by_one.items()},
+            **{name: values[..., at] for name, values in by_one.items()},
         )
 
 
