@@ -91,7 +91,7 @@ def _weigh_shrinkage(tree: Tree) -> Floats:
     """(node,) by how much half the Poisson deviance about the answers is more than that about the means."""
     if tree.statistic != "deviance":
         return np.zeros(tree.nodes)
-    ratio = np.divide(tree.mean, tree.prediction, out=np.ones(tree.nodes), where=tree.weight > 0)
+    ratio = np.divide(tree.mean, tree.prediction, out=np.ones(tree.nodes), where=tree.prediction > 0)
     log = np.log(ratio, out=np.zeros(tree.nodes), where=ratio > 0)
     return np.asarray(tree.weight * tree.prediction * (ratio * log - ratio + 1.0))
 
