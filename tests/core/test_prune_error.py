@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from service.core.audit import list_candidates
 from service.core.candidates import Form
 from service.core.descend import descend
+from service.core.descend_parts import descend_parts
+from service.core.guide import are_floats, lay_out
 from service.core.learn import learn
 from service.core.prune_limits import estimate_errors
 from service.core.schema import Column, Target
@@ -20,13 +22,16 @@ from tests.core.growing import resolved
 from tests.core.making import audit, classes, grow, labels, numbers
 from tests.core.pruning import SLOWLY, children_of, tables
 
+Part = tuple[int, float]
+"""A row, or a part of it, with its weight."""
+
 
 @dataclass
 class Node:
     """A node with the rows that are in it; ``split`` is the node of the grown tree whose split it has, None: a leaf."""
 
     split: int | None
-    rows: list[int]
+    rows: list[Part]
     children: list[Node] = field(default_factory=list)
 
 
@@ -39,7 +44,12 @@ class Book:
         self.heaviest = find_heaviest_branches(tree)
         self.one_vs_rest = False
 
-    def build(self, node: int, rows: list[int]) -> Node:
+    def all_rows(self) -> list[Part]:
+        """Every row with its weight."""
+        rows = range(self.target.rows)
+        return [(row, 1.0 if self.target.weight is None else float(self.target.weight[row])) for row in rows]
+
+    def build(self, node: int, rows: list[Part]) -> Node:
         """The grown tree below a node."""
         if self.tree.is_leaf[node]:
             return Node(None, rows)
@@ -50,12 +60,24 @@ class Book:
         ]
         return made
 
-    def divide(self, node: int, rows: list[int]) -> list[list[int]]:
-        """The rows of each branch of a split."""
-        parts: list[list[int]] = [[] for _ in range(int(self.tree.branches[node]))]
-        for row in rows:
+    def divide(self, node: int, rows: list[Part]) -> list[list[Part]]:
+        """The rows of each branch of a split; what it says nothing of to the heaviest, or to all by what they know."""
+        parts: list[list[Part]] = [[] for _ in range(int(self.tree.branches[node]))]
+        lost = []
+        for row, weight in rows:
             branch = self.branch_of(node, row)
-            parts[int(self.heaviest[node]) if branch < 0 else branch].append(row)
+            if branch >= 0:
+                parts[branch].append((row, weight))
+            else:
+                lost.append((row, weight))
+        if self.tree.share is None:
+            parts[int(self.heaviest[node])] += lost
+            return parts
+        known = [sum(weight for _, weight in part) for part in parts]
+        if not sum(known):
+            known = [float(self.tree.share[child]) for child in children_of(self.tree, node)]
+        for part, weight in zip(parts, known, strict=True):
+            part += [(row, own * weight / sum(known)) for row, own in lost if weight]
         return parts
 
     def branch_of(self, node: int, row: int) -> int:
@@ -72,20 +94,20 @@ class Book:
         listed = int(tree.category_branch[tree.category_start[node] + column.values[row]])
         return 1 if self.one_vs_rest and listed < 0 else listed
 
-    def weigh(self, rows: list[int]) -> np.ndarray:
+    def weigh(self, rows: list[Part]) -> np.ndarray:
         """(class,) the weight of some rows."""
         assert self.target.codes is not None
         total = np.zeros(len(self.target.classes))
-        for row in rows:
-            total[self.target.codes[row]] += 1 if self.target.weight is None else self.target.weight[row]
+        for row, weight in rows:
+            total[self.target.codes[row]] += weight
         return total
 
-    def errors(self, rows: list[int]) -> float:
+    def errors(self, rows: list[Part]) -> float:
         """How many rows are not of the largest class."""
         total = self.weigh(rows)
         return float(total.sum() - total.max())
 
-    def as_leaf(self, rows: list[int]) -> float:
+    def as_leaf(self, rows: list[Part]) -> float:
         """The errors of a leaf at the limit."""
         weight = np.array([self.weigh(rows).sum()])
         return float(estimate_errors(weight, np.array([self.errors(rows)]), self.confidence, self.limit)[0])
@@ -98,14 +120,14 @@ class Book:
         """The errors of a subtree on the training rows."""
         return self.errors(node.rows) if node.split is None else sum(map(self.trained, node.children))
 
-    def below_with(self, node: Node, rows: list[int]) -> float:
+    def below_with(self, node: Node, rows: list[Part]) -> float:
         """The errors of a subtree at the limit if it had these rows."""
         if node.split is None:
             return self.as_leaf(rows)
         parts = self.divide(node.split, rows)
         return sum(self.below_with(child, part) for child, part in zip(node.children, parts, strict=True))
 
-    def refill(self, node: Node, rows: list[int]) -> None:
+    def refill(self, node: Node, rows: list[Part]) -> None:
         """Send other rows down a subtree."""
         node.rows = rows
         if node.split is not None:
@@ -142,7 +164,7 @@ class Book:
 
 def describe_slowly(book: Book, node: Node) -> object:
     """A subtree as nested tuples."""
-    counts = book.weigh(node.rows).tolist()
+    counts = book.weigh(node.rows).round(9).tolist()
     if node.split is None:
         return counts
     threshold = str(book.tree.threshold[node.split])
@@ -156,7 +178,7 @@ def describe_slowly(book: Book, node: Node) -> object:
 
 def describe(tree: Tree, node: int = 0) -> object:
     """The same of a finished tree."""
-    counts = tree.counts[:, node].tolist()
+    counts = tree.counts[:, node].round(9).tolist()
     if tree.is_leaf[node]:
         return counts
     below = [describe(tree, child) for child in children_of(tree, node)]
@@ -171,7 +193,15 @@ def describe(tree: Tree, node: int = 0) -> object:
     st.booleans(),
     st.booleans(),
     st.sampled_from(
-        [{}, {"nominal": "multiway"}, {"nominal": "multiway", "empty_branches": True}, {"nominal": "one_vs_rest"}]
+        [
+            {},
+            {"nominal": "multiway"},
+            {"nominal": "multiway", "empty_branches": True},
+            {"nominal": "one_vs_rest"},
+            {"missing": "fractional"},
+            {"missing": "fractional", "nominal": "one_vs_rest"},
+            {"missing": "fractional", "nominal": "multiway", "empty_branches": True},
+        ]
     ),
 )
 def test_the_recursion_of_the_book(
@@ -187,17 +217,29 @@ def test_the_recursion_of_the_book(
     grown = grow(columns, target, handling)
     book = Book(grown.tree, columns, target, confidence, limit)
     book.one_vs_rest = handling.get("nominal") == "one_vs_rest"
-    slow = book.build(0, list(range(target.rows)))
+    slow = book.build(0, book.all_rows())
     if collapse:
         book.collapse(slow)
     book.prune(slow, raising)
     learnt = learn(columns, target, resolved(target, asked))
     assert describe(learnt.tree) == describe_slowly(book, slow)
     tree = learnt.tree
-    assert descend(tree, columns, target.rows).node.tolist() == learnt.leaf.tolist()
-    assert np.bincount(learnt.leaf, minlength=tree.nodes)[tree.is_leaf].tolist() == tree.rows[tree.is_leaf].tolist()
+    if tree.share is None:
+        assert descend(tree, columns, target.rows).node.tolist() == learnt.leaf.tolist()
+        assert np.bincount(learnt.leaf, minlength=tree.nodes)[tree.is_leaf].tolist() == tree.rows[tree.is_leaf].tolist()
+    else:
+        assert_parts_add_up(tree, columns, target)
     whole = learn(columns, target, resolved(target, handling))
     assert learnt.pruning.nodes == whole.tree.nodes
+
+
+def assert_parts_add_up(tree: Tree, columns: list[Column], target: Target) -> None:
+    """The parts in which training rows are answered are what the leaves hold."""
+    parts = descend_parts(lay_out(tree, are_floats(columns)), columns, target.rows, target.weight)
+    assert target.codes is not None
+    held = np.zeros_like(tree.counts)
+    np.add.at(held, (target.codes[parts.row], parts.node), parts.share)
+    assert held[:, tree.is_leaf] == pytest.approx(tree.counts[:, tree.is_leaf], abs=1e-9)
 
 
 def test_the_rows_of_the_others_go_down_the_raised_branch() -> None:
@@ -210,7 +252,7 @@ def test_the_rows_of_the_others_go_down_the_raised_branch() -> None:
     columns = [labels("z", [str(v) for v in z]), numbers("x", x)]
     learnt = learn(columns, target, resolved(target, {"pruning": "error_based"}))
     book = Book(grow(columns, target).tree, columns, target, 0.25, "c45")
-    slow = book.build(0, list(range(22)))
+    slow = book.build(0, book.all_rows())
     book.prune(slow, True)
     assert describe(learnt.tree) == describe_slowly(book, slow)
 
