@@ -158,35 +158,42 @@ def c45_choice(problem: Problem, rows: Branch, used: set[str], pays: str | None 
 
 def many_valued(problem: Problem, name: str) -> bool:
     """A nominal column with 0.3 of the rows as categories, or more."""
-    values = set(problem.columns[name])
-    return isinstance(next(iter(values)), str | bool) and len(values) >= 0.3 * len(problem.targets)
+    values = set(problem.columns[name]) - {None}
+    return bool(values) and isinstance(next(iter(values)), str | bool) and len(values) >= 0.3 * len(problem.targets)
 
 
 def offer(problem: Problem, rows: Branch, name: str, pays: str | None) -> tuple[float, float] | None:
-    """Gain and ratio of a feature's first best candidate; a split by categories may gain nothing, a cut may not."""
-    found = [each for each in naive.node_candidates(problem, rows) if each.feature == name and len(each.branches) > 1]
+    """Gain and ratio of a feature's first best candidate; a split by categories may gain nothing, a cut may not.
+
+    Rows without a value are not weighed: the gain counts by the share of the others, and they are a branch in its
+    information content (Quinlan 1993, section 3.1).
+    """
+    known = tuple(row for row in rows if problem.columns[name][row] is not None)
+    candidates = naive.node_candidates(problem, known) if known else []
+    found = [each for each in candidates if each.feature == name and len(each.branches) > 1]
     numeric = bool(found) and found[0].form == "threshold"
     least = float(problem.min_weight_leaf)
     if numeric and pays:
-        least = max(least, min(25, 0.1 * len(rows) / len(problem.classes)))
+        least = max(least, min(25, 0.1 * len(known) / len(problem.classes)))
     met = [each for each in found if sum(problem.weight(branch) >= least for branch in each.branches) >= 2]
     tried = len(found if pays == "distinct" else met)
     price = math.log2(tried) / len(rows) if numeric and pays and tried else 0.0
-    gains = [float(each.scores["information_gain"] or 0) - price for each in met]
+    gains = [float(each.scores["information_gain"] or 0) * len(known) / len(rows) - price for each in met]
     best = max(gains, default=-1.0)
     if best < (1e-12 if numeric else -1e-9):
         return None
     first = next(each for each, gain in zip(met, gains, strict=True) if gain >= best - 1e-12)
-    content = float(first.scores["information_content"] or 0)
-    return best, (float(first.scores["information_gain"] or 0) - price) / content
+    gone = [len(rows) - len(known)] if len(rows) > len(known) else []
+    content = naive.entropy([*map(len, first.branches), *gone])
+    return best, (float(first.scores["information_gain"] or 0) * len(known) / len(rows) - price) / content
 
 
 @st.composite
-def complete(draw: st.DrawFn, kinds: Sequence[str]) -> Problem:
-    """Classes to learn from columns without gaps, by gain ratio with a branch for each category."""
+def complete(draw: st.DrawFn, kinds: Sequence[str], gaps: bool = False) -> Problem:
+    """Classes to learn from columns, with gaps or without, by gain ratio with a branch for each category."""
     rows = draw(st.integers(4, 14))
     targets = draw(st.lists(st.sampled_from("abc"), min_size=rows, max_size=rows))
-    made = draw(strategies.columns(rows, kinds=kinds, gaps=False))
+    made = draw(strategies.columns(rows, kinds=kinds, gaps=gaps))
     return Problem(made, targets, [1] * rows, sorted(set(targets)), nominal="multiway", criterion="gain_ratio")
 
 
@@ -233,6 +240,22 @@ def test_cuts_pay_and_have_their_limit(service: Service, problem: Problem, pays:
     for split in service.splits(model, {"chosen": "true"}):
         assert split["score"] == pytest.approx(nodes[split["node"]]["score"], rel=1e-12)
         assert split["score"] <= split["scores"]["gain_ratio"]
+
+
+@given(complete(["whole", "whole", "nominal", "boolean", "real"], gaps=True), st.sampled_from(["tried", "distinct"]))
+@SLOWLY
+def test_gaps_are_weighed_as_c45_does(service: Service, problem: Problem, pays: str) -> None:
+    """By `j48` the root asks the feature that C4.5 picks where rows without a value are parted among all branches."""
+    problem = replace(problem, min_weight_leaf=2, enough_branches=2)
+    parameters = UNPRUNED | {"cut_penalty": pays, "max_depth": 1}
+    data = {**problem.columns, "y": problem.targets}
+    model = service.train(data, "y", {"algorithm": "j48", "parameters": parameters})
+    chosen = None if naive.pure(problem, problem.rows()) else c45_choice(problem, problem.rows(), set(), pays)
+    assert feature_of(service.tree(model)[0]) == chosen
+    if chosen:
+        found = offer(problem, problem.rows(), chosen, pays)
+        assert found is not None
+        assert service.splits(model, {"node": 0, "chosen": "true"})[0]["score"] == pytest.approx(found[1], rel=1e-9)
 
 
 @given(complete(["nominal", "boolean"]))
