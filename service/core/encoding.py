@@ -144,17 +144,22 @@ def argsort_keys(keys: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
     return order
 
 
+SORTED_BY_CELL = 1500
+"""From so many on it pays to sort numbers by cells first, and to part children without sorting."""
+
+
 def argsort_children(child: Ints, start: Ints) -> Ints:
     """Stable order of ``child: (entry,)``, less what is below 0; runs of entries begin at ``start: (run,)``.
 
     Where each run is left out or has at most two children of its own, which follow those of the runs before, their
-    places are counted and nothing is sorted.
+    places are counted and nothing is sorted, which pays for all but a few entries.
     """
+    if len(child) < SORTED_BY_CELL:
+        return _argsort_kept(child)
     least, most = np.minimum.reduceat(child, start), np.maximum.reduceat(child, start)
     gone, rows = least < 0, np.diff(start, append=len(child))
     if ((most - least > 1) | (gone & (most >= 0))).any() or (least[~gone][1:] <= most[~gone][:-1]).any():
-        last = int(most.max()) + 1
-        return argsort_keys(np.where(child < 0, last, child), last + 1)[: np.count_nonzero(child >= 0)]
+        return _argsort_kept(child)
     second = child > np.repeat(least, rows)
     first = ~second if not gone.any() else ~(second | np.repeat(gone, rows))
     right = np.add.reduceat(second, start, dtype=np.int64)[~gone]
@@ -166,8 +171,11 @@ def argsort_children(child: Ints, start: Ints) -> Ints:
     return order
 
 
-SORTED_BY_CELL = 1500
-"""From so many numbers on it pays to sort by cells first."""
+def _argsort_kept(child: Ints) -> Ints:
+    last = int(child.max()) + 1
+    return argsort_keys(np.where(child < 0, last, child), last + 1)[: np.count_nonzero(child >= 0)]
+
+
 CELL_BITS = 16
 """Cells for fewer numbers than half of 2^16 are 2^16, and 2^32 for more."""
 

@@ -22,13 +22,16 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
     branch = np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
 
-    def route(task: tuple[int, Ints]) -> None:
-        f, mine = task
-        node = entries.node[mine]
-        coded, row = learner.features[f], entries.row[mine]
+    rows = np.bincount(entries.node, minlength=entries.nodes)
+
+    def route(task: tuple[int, Ints, Ints]) -> None:
+        f, nodes, mine = task
+        # that many times each node, which is quicker than to look up each entry's
+        node = np.repeat(nodes, rows[nodes])
+        coded, row = learner.features[f], entries.row.take(mine)
         if learner.is_ordered(f):
             keys = coded.numbers if coded.feature.kind == "numeric" else coded.codes
-            went: NDArray[Any] = keys[row] > keys[splits.lower][node]
+            went: NDArray[Any] = keys.take(row) > np.repeat(keys[splits.lower[nodes]], rows[nodes])
         else:
             nominal = splits.form[node] != Form.MISSING
             went = table[np.where(nominal, offset[node] + coded.codes[row], 0)]
@@ -37,13 +40,12 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
             went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
         branch[mine] = went
 
-    run_parallel(route, list(_split_by_feature(entries, splits.feature)), worth=len(branch) > PARALLEL_CELLS)
+    run_parallel(route, list(_split_by_feature(rows, splits.feature)), worth=len(branch) > PARALLEL_CELLS)
     return branch
 
 
-def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each feature that some node is split on, ``feature: (node,)``, with the entries of its nodes."""
-    rows = np.bincount(entries.node, minlength=entries.nodes)
+def _split_by_feature(rows: Ints, feature: Ints) -> Iterator[tuple[int, Ints, Ints]]:
+    """Each feature that some node is split on, with these nodes and their entries; ``rows``, ``feature``: (node,)."""
     start = np.cumsum(rows) - rows
     nodes = np.argsort(feature, kind="stable")
     # entries of one node stand side by side: those of several nodes are a few runs
@@ -53,7 +55,7 @@ def _split_by_feature(entries: Entries, feature: Ints) -> Iterator[tuple[int, In
     found, first = np.unique(feature[nodes], return_index=True)
     for f, begin, end in zip(found.tolist(), first.tolist(), [*first[1:].tolist(), len(nodes)], strict=True):
         if f >= 0:
-            yield f, place[edge[begin] - rows[nodes[begin]] : edge[end - 1]]
+            yield f, nodes[begin:end], place[edge[begin] - rows[nodes[begin]] : edge[end - 1]]
 
 
 def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:

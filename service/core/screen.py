@@ -32,8 +32,6 @@ SCREENED = frozenset({"gini", "variance"})
 """The criteria whose gain has this form."""
 OFFSET_BITS = 40
 """Targets are rounded to so many bits."""
-WEIGHT_AND_SUM = 2
-"""What is added up of a single number."""
 MOST_ENTRIES = 2**22
 """So many of them add up within 63 bits."""
 
@@ -42,7 +40,7 @@ def can_screen(learner: Learner, batch: Batch) -> bool:
     """True where the number is the criterion's, and a better cut is never forbidden where a worse one is allowed."""
     return (
         batch.tally.counts_rows
-        and (batch.tally.classes > 0 or batch.tally.scored == WEIGHT_AND_SUM)
+        and learner.objective.criterion.statistic != "vectors"
         and learner.objective.criterion.name in SCREENED
         and learner.objective.alteration is None
         and learner.parameters.min_weight_leaf == 0

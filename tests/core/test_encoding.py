@@ -160,16 +160,17 @@ def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -
     st.lists(
         st.tuples(st.integers(1, 5), st.sampled_from(["gone", "one", "two", "three", "mixed"])), min_size=1, max_size=20
     ),
+    st.sampled_from([1, 500]),
     st.integers(0, 2**32 - 1),
 )
-def test_children_are_grouped_stably(runs: list[tuple[int, str]], seed: int) -> None:
+def test_children_are_grouped_stably(runs: list[tuple[int, str]], scale: int, seed: int) -> None:
     """Entries are grouped by child, those without one left out, whether runs part in two, in more, or not at all."""
     source = np.random.default_rng(seed)
     child, start, first = [], [], 0
     for count, kind in runs:
         start.append(len(child))
         least, most = {"gone": (-1, 0), "one": (0, 1), "two": (0, 2), "three": (0, 3), "mixed": (-1, 2)}[kind]
-        own = source.integers(least, most, count)
+        own = source.integers(least, most, count * scale)
         child += [int(branch) + first if branch >= 0 else -1 for branch in own]
         first += 0 if kind == "gone" else 3
     order = argsort_children(np.array(child), np.array(start))
