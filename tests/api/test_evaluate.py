@@ -247,9 +247,13 @@ TARGETS = {"strings": ["no", "yes", "no", "so"], "numbers": [0.5, 2, 2, 7], "boo
 def test_no_table_is_a_fault_of_ours(client: FlaskClient, data: st.DataObject) -> None:
     """Whatever cells stand in targets, weights and features: the answer is finite numbers and nulls, or a 422."""
     name = data.draw(st.sampled_from(sorted(TARGETS)))
-    train(client, {"x": [1, 2, 3, None], "k": ["a", "b", "a", None], "y": TARGETS[name]}, "y")
+    missing = data.draw(st.sampled_from(["direction", "branch", "surrogate", "fractional"]))
+    regression = data.draw(st.sampled_from(["variance", "absolute_error", "poisson"]))
+    criterion = {"criterion": regression} if name in ("numbers", "whole") else {}
+    training = {"x": [1, 2, 3, None], "z": [0, 4, None, 9], "k": ["a", "b", "a", None], "y": TARGETS[name]}
+    train(client, training, "y", parameters={"missing": missing, **criterion})
     rows = data.draw(st.integers(0, 4))
-    usual = {"x": [1, None], "k": ["a", "c"], "y": TARGETS[name], "w": [1, 2, 0.5]}
+    usual = {"x": [1, None], "z": [1, 5], "k": ["a", "c"], "y": TARGETS[name], "w": [1, 2, 0.5]}
     cells = {
         column: st.lists(st.one_of(st.sampled_from(some), ODD) if data.draw(st.booleans()) else st.sampled_from(some),
                          min_size=rows, max_size=rows)
