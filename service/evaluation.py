@@ -13,7 +13,15 @@ from service.core.answers import Answers, answer_rows
 from service.core.conform import conform, conform_classes
 from service.core.criteria import Floats
 from service.core.errors import Fault, InvalidData, pointer
-from service.core.evaluate import ClassFit, Metrics, find_positive, measure_classes, measure_numbers
+from service.core.evaluate import (
+    ClassFit,
+    Metrics,
+    average,
+    find_positive,
+    measure_classes,
+    measure_each,
+    measure_numbers,
+)
 from service.core.folds import take_cells
 from service.core.schema import Column, Label, Table
 from service.core.statistics import Ints
@@ -22,7 +30,7 @@ from service.prediction import Predictor, prepare
 from service.rendering import show_counts, show_number
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
-from service.targets import check_numbers, find_usable_rows
+from service.targets import check_numbers, find_rows
 
 NAMED = 5
 """A warning names so many of the unseen labels."""
@@ -30,10 +38,10 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """Rows with their targets, in the column ``target`` (None: the name that it had in training)."""
+    """Rows with their targets, in the columns ``targets`` (None: the names that they had in training)."""
 
     table: Table
-    target: str | None = None
+    targets: Sequence[str] | None = None
     weight: str | None = None
     missing_target: str = "refuse"
 
@@ -43,7 +51,8 @@ class Known:
     """Rows of which the target is known, made ready for a model.
 
     ``columns`` are those of its features; ``truth: (row,)`` are numbers, or codes of its ``classes``, their number for
-    a label that is none of them; ``weight: (row,)``, all above 0, None where all weigh 1.
+    a label that is none of them; of several ``targets`` (row, target). ``weight: (row,)``, all above
+    0, None where all weigh 1.
     """
 
     columns: Sequence[Column]
@@ -52,6 +61,7 @@ class Known:
     classes: Sequence[Label]
     positive: int
     poisson: bool
+    targets: Sequence[str]
     warnings: Sequence[str]
 
     @property
@@ -63,7 +73,14 @@ class Known:
         """Every measure of the answers to these rows."""
         if self.classes:
             return self.fit(answers).metrics
+        if len(self.targets) > 1:
+            return average(list(self.measure_each(answers).values()))
         return measure_numbers(answers, self.truth.astype(np.float64), self.weight, self.poisson)
+
+    def measure_each(self, answers: Answers) -> dict[str, Metrics]:
+        """Every measure of each of several targets, by its name."""
+        each = measure_each(answers, self.truth.astype(np.float64), self.weight)
+        return dict(zip(self.targets, each, strict=True))
 
     def fit(self, answers: Answers) -> ClassFit:
         """How well the answers tell the classes."""
@@ -84,6 +101,8 @@ def evaluate(record: ModelRecord, request: EvaluationRequest, store: ModelStore)
         shown |= _show_classes(known, known.fit(answers))
     else:
         shown["metrics"] = known.measure(answers)
+        if len(known.targets) > 1:
+            shown["metrics"] |= {"by_target": known.measure_each(answers)}
     return {**shown, "warnings": list(known.warnings)}
 
 
@@ -116,21 +135,23 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
     column or, where these are refused, values.
     """
     told = record.body["schema"]["target"]
-    if "names" in told or "dissimilarity" in told:
-        message = "models of several targets, and of dissimilarities, are not evaluated"
-        raise InvalidRequest(message, Fault("/target", "train a model for each target"))
-    target, weight = _select_columns(request, told["name"], predictor)
-    others = tuple(column for column in request.table.columns if column not in (target, weight))
+    if "dissimilarity" in told:
+        raise InvalidRequest(
+            "a model of dissimilarities has no errors to measure", Fault("/target", "train a model for each target")
+        )
+    trained = told.get("names") or [told["name"]]
+    targets, weight = _select_columns(request, trained, predictor)
+    others = tuple(column for column in request.table.columns if column not in (*targets, weight))
     columns, warnings = conform(Table(others, request.table.rows), predictor.tree.features, predictor.missing)
-    keep = find_usable_rows(target, weight, request.missing_target)
+    keep = find_rows(targets, weight, request.missing_target)
     if not keep.all():
         columns = [take_cells(column, keep) for column in columns]
-        target, weight = take_cells(target, keep), weight and take_cells(weight, keep)
+        targets, weight = [take_cells(each, keep) for each in targets], weight and take_cells(weight, keep)
         warnings.append(f"{int((~keep).sum())} rows without a target or weight are left out")
     classes = predictor.tree.classes
-    truth = conform_classes(target, classes) if classes else check_numbers(target)
+    truth = conform_classes(targets[0], classes) if classes else _stack([check_numbers(each) for each in targets])
     if classes:
-        warnings += _warn_unseen(target, truth, classes)
+        warnings += _warn_unseen(targets[0], truth, classes)
     return Known(
         columns,
         truth,
@@ -138,25 +159,39 @@ def read_known(record: ModelRecord, predictor: Predictor, request: EvaluationReq
         classes,
         find_positive(classes, told.get("positive_class")),
         record.body["parameters"]["criterion"] == "poisson",
+        trained,
         warnings,
     )
 
 
-def _select_columns(request: EvaluationRequest, trained: str, predictor: Predictor) -> tuple[Column, Column | None]:
-    """The columns of the target and of the weight."""
+def _stack(values: Sequence[Floats]) -> Floats:
+    """(row,) one target, or (row, target) several."""
+    return values[0] if len(values) == 1 else np.stack(values, axis=1)
+
+
+def _select_columns(
+    request: EvaluationRequest, trained: Sequence[str], predictor: Predictor
+) -> tuple[list[Column], Column | None]:
+    """The columns of the targets and of the weight."""
     posted = {column.name: column for column in request.table.columns}
-    name = trained if request.target is None else request.target
-    for place, asked in (("/target", request.target), ("/weight", request.weight)):
-        if asked is not None and asked in predictor.names:
-            raise InvalidRequest(f'"{asked}" is a feature of the model', Fault(place, "name another column"))
-        if asked is not None and asked not in posted:
-            raise InvalidRequest(f'there is no column "{asked}" in the data', Fault(place, "name one of its columns"))
-    if request.weight == name:
-        raise InvalidRequest("the target cannot be the weight", Fault("/weight", "name another column"))
-    if name not in posted:
-        message = f'there is no column "{name}" with the true answers: add it, or name another one as "target"'
-        raise InvalidData(Fault(pointer("data", "columns", name), message))
-    return posted[name], None if request.weight is None else posted[request.weight]
+    names = trained if request.targets is None else request.targets
+    if len(set(names)) != len(trained) or len(names) != len(trained):
+        asked_for = "the model has one target" if len(trained) == 1 else f"the model has {len(trained)} targets"
+        raise InvalidRequest(asked_for, Fault("/target", "name a column for each, once"))
+    asked = [("/target", name) for name in request.targets or ()]
+    asked += [] if request.weight is None else [("/weight", request.weight)]
+    for place, name in asked:
+        if name in predictor.names:
+            raise InvalidRequest(f'"{name}" is a feature of the model', Fault(place, "name another column"))
+        if name not in posted:
+            raise InvalidRequest(f'there is no column "{name}" in the data', Fault(place, "name one of its columns"))
+    if request.weight in names:
+        raise InvalidRequest("a target cannot be the weight", Fault("/weight", "name another column"))
+    absent = [name for name in names if name not in posted]
+    if absent:
+        message = 'there is no column "{}" with the true answers: add it, or name another one as "target"'
+        raise InvalidData([Fault(pointer("data", "columns", name), message.format(name)) for name in absent])
+    return [posted[name] for name in names], None if request.weight is None else posted[request.weight]
 
 
 def _warn_unseen(target: Column, truth: Floats | Ints, classes: Sequence[Label]) -> list[str]:

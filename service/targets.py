@@ -121,6 +121,16 @@ def decide_task(
     return task, []
 
 
+def find_rows(targets: Sequence[Column], weight: Column | None, missing_target: str) -> NDArray[np.bool_]:
+    """(row,) True for rows that have all targets and a weight above 0; raises as `find_usable_rows` does."""
+    keep: NDArray[np.bool_] = np.logical_and.reduce(
+        [find_usable_rows(target, weight, missing_target) for target in targets]
+    )
+    if not keep.any():
+        raise InvalidData(Fault("/data", "no row has all targets and a weight above 0: at least one is needed"))
+    return keep
+
+
 def find_usable_rows(target: Column, weight: Column | None, missing_target: str) -> NDArray[np.bool_]:
     """(row,) True for rows that have a target and a weight above 0; a row of weight 0 equals no row.
 

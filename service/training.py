@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from service.core.criteria import CRITERIA
-from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask
+from service.core.errors import Fault, InvalidParameters, UnsuitableTask
 from service.core.evaluate import by_output, measure_fit
 from service.core.folds import take_cells
 from service.core.grow import Progress
@@ -33,7 +33,7 @@ from service.targets import (
     build_target,
     check_counts,
     decide_task,
-    find_usable_rows,
+    find_rows,
     select_columns,
 )
 
@@ -108,12 +108,8 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     if request.dissimilarity is not None and task != "dissimilarity":
         raise UnsuitableTask(Fault("/dissimilarity", 'is for the criterion "dissimilarity"'))
     if len(targets) > 1 or task == "dissimilarity":
-        _check_several(parameters, plan)
-    keep = np.logical_and.reduce(
-        [find_usable_rows(target, weight_column, request.missing_target) for target in targets]
-    )
-    if not keep.any():
-        raise InvalidData(Fault("/data", "no row has all targets and a weight above 0: at least one is needed"))
+        _check_several(parameters, plan if task == "dissimilarity" else None)
+    keep = find_rows(targets, weight_column, request.missing_target)
     if parameters.criterion == "poisson":
         check_counts(targets[0], keep)
     target = None

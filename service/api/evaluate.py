@@ -10,7 +10,7 @@ from marshmallow import Schema, fields
 
 from service import evaluation
 from service.api.blueprint import Resource
-from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData, choice, text
+from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData, TargetNames, choice, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
@@ -23,23 +23,32 @@ from service.store.records import ModelRecord
 
 blueprint = Resource("evaluate", __name__, description="How good a model's answers are")
 
+_VALUE = {"type": ["number", "null"]}
+_CLASSES = ("accuracy", "balanced_accuracy", "log_loss", "brier", "roc_auc", "roc_auc_weighted")
+_NUMBERS = ("r2", "mae", "rmse", "deviance")
 METRICS = {
     "type": "object",
-    "description": "Of classes accuracy, balanced_accuracy, log_loss, brier, roc_auc and, of more than two, "
-    "roc_auc_weighted; of numbers r2, mae, rmse and deviance; null where undefined",
-    "additionalProperties": {"type": ["number", "null"]},
+    "description": "Null where undefined; roc_auc_weighted is of more than two classes",
+    "properties": {
+        **{name: {**_VALUE, "description": "Classification only"} for name in _CLASSES},
+        **{name: {**_VALUE, "description": "Regression only"} for name in _NUMBERS},
+        "by_target": {
+            "type": "object",
+            "description": "Of several targets: the metrics of each, of which the others are the means",
+            "additionalProperties": {"type": "object", "properties": dict.fromkeys(_NUMBERS, _VALUE)},
+        },
+    },
 }
-_SHARE = {"type": ["number", "null"]}
 _BY_CLASS = {
     "type": "object",
     "required": ["class", "weight", "precision", "recall", "f1", "roc_auc"],
     "properties": {
         "class": SCALAR,
         "weight": {"type": "number", "description": "Of the rows that are of this class"},
-        "precision": {**_SHARE, "description": "Null where nothing was called so"},
-        "recall": {**_SHARE, "description": "Null where nothing was so"},
-        "f1": _SHARE,
-        "roc_auc": {**_SHARE, "description": "Of this class against the rest"},
+        "precision": {**_VALUE, "description": "Null where nothing was called so"},
+        "recall": {**_VALUE, "description": "Null where nothing was so"},
+        "f1": _VALUE,
+        "roc_auc": {**_VALUE, "description": "Of this class against the rest"},
     },
 }
 
@@ -48,7 +57,9 @@ class KnownRowsSchema(Envelope):
     """Rows whose target is known."""
 
     data = PredictionData()
-    target = text("The column of the true answers; as in training if absent", allow_none=True)
+    target = TargetNames(
+        "The column of the true answers, or a list of columns; as in training if absent", allow_none=True
+    )
     weight = text("A numeric column with the weight of each row", allow_none=True)
     missing_target = choice(
         "What becomes of rows without a target", "refuse", "drop", allow_none=True, load_default="refuse"
@@ -100,14 +111,16 @@ def evaluate_rows(envelope: dict[str, Any], reference: str) -> Response:
 def read_known_rows(record: ModelRecord, envelope: Mapping[str, Any]) -> tuple[evaluation.EvaluationRequest, list[str]]:
     """The rows of a request, and the order of columns without a header."""
     told = record.body["schema"]["target"]
-    target, weight = envelope.get("target"), envelope.get("weight")
+    posted, weight = envelope.get("target"), envelope.get("weight")
+    targets = [posted] if isinstance(posted, str) else posted
     # a posted label may be one that training did not have, of any type that its column could hold
     kind: Kind = told["kind"] if told["kind"] in ("numeric", "boolean") else "nominal"
     declared = declare_features(record.body["schema"]["features"])
-    declared.setdefault(told["name"] if target is None else target, Declared(kind))
+    for name in told.get("names") or [told["name"]] if targets is None else targets:
+        declared.setdefault(name, Declared(kind))
     if weight is not None:
         declared.setdefault(weight, Declared("numeric"))
     limits = Limits(settings().max_rows, settings().max_columns)
     order = list(declared)
     table = read_table(envelope["data"], declared=declared, order=order, limits=limits)
-    return evaluation.EvaluationRequest(table, target, weight, envelope["missing_target"] or "refuse"), order
+    return evaluation.EvaluationRequest(table, targets, weight, envelope["missing_target"] or "refuse"), order

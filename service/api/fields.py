@@ -103,9 +103,12 @@ class ClassLabel(Anything):
 class TargetNames(Anything):
     """The column to predict, or several numbers at once."""
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        about: str = "The column to predict, or a list of several numeric ones",
+        **options: Any,  # noqa: ANN401
+    ) -> None:
         names = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
-        about = "The column to predict, or a list of several numeric ones"
         super().__init__({"oneOf": [{"type": "string"}, names], "description": about}, **options)
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:  # noqa: ANN401

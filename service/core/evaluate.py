@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,7 +65,11 @@ def _measure_errors(values: Floats, answer: Floats, weight: Floats | None) -> Me
 
 def measure_outputs(target: Target, answer: Floats) -> Metrics:
     """The means over all outputs of what `by_output` says of each; ``answer: (row, output)``."""
-    every = list(by_output(target, answer).values())
+    return average(list(by_output(target, answer).values()))
+
+
+def average(every: Sequence[Metrics]) -> Metrics:
+    """The mean of each measure over all outputs; None where it is undefined for one."""
     mean: Metrics = {}
     for name in every[0]:
         known = [value for each in every if (value := each[name]) is not None]
@@ -88,7 +92,17 @@ def measure(answers: Answers, target: Target, positive: int, criterion: str) -> 
         return measure_classes(answers, target.codes.astype(np.int64), target.weight, positive).metrics
     if target.values is None:
         return {}
+    if target.values.ndim > 1:
+        return average(measure_each(answers, target.values, target.weight))
     return measure_numbers(answers, target.values, target.weight, criterion == "poisson")
+
+
+def measure_each(answers: Answers, truth: Floats, weight: Floats | None) -> list[Metrics]:
+    """What `measure_numbers` says of each output: ``truth: (row, output)``, predictions (answer, output)."""
+    return [
+        measure_numbers(replace(answers, prediction=answers.prediction[:, place]), truth[:, place], weight)
+        for place in range(truth.shape[1])
+    ]
 
 
 def find_positive(classes: Sequence[Label], positive: Label | None) -> int:

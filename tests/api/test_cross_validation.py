@@ -74,6 +74,20 @@ def test_beside_trainings(client: FlaskClient, name: str, more: dict[str, Any]) 
     assert set(validated["metrics"]) == set(found[0])
 
 
+def test_several_targets(client: FlaskClient) -> None:
+    """Rows are dealt without regard to the targets; each fold's measures are the means over these."""
+    columns, names = read_columns("rpart_iris.csv"), ["Petal.Width", "Petal.Length"]
+    request = {"data": {"columns": columns}, "target": names, "cross_validation": 3}
+    validated = client.post("/train", json=request).json["metrics"]["cross_validation"]
+    fold = assign_folds(Target("y", values=np.zeros((150, 2))), 3, 0)
+    others, held = ({name: [c for c, f in zip(cells, fold, strict=True) if (f == 0) == mine]
+                     for name, cells in columns.items()} for mine in (False, True))  # fmt: skip
+    client.post("/train", json={"data": {"columns": others}, "target": names, "name": "m"})
+    metrics = client.post("/models/m/evaluate", json={"data": {"columns": held}}).json["metrics"]
+    del metrics["by_target"]
+    assert {name: summary["values"][0] for name, summary in validated["metrics"].items()} == metrics
+
+
 def test_the_whole_tree_is_the_same(client: FlaskClient, tennis: dict[str, list[Any]]) -> None:
     """Cross-validation adds to the record; the model and its own metrics stay what they are."""
     plain = train(client, tennis, "play")

@@ -119,6 +119,7 @@ def test_answers_are_as_described(
     client: FlaskClient, document: dict[str, Any], model: dict[str, Any], tennis: dict[str, list[Any]]
 ) -> None:
     """Real answers of every resource have the types that are told, all that is required and nothing untold."""
+    tennis["warmth"] = [2 * degrees for degrees in tennis["temperature"]]
     by_number = {"data": {"columns": tennis}, "target": "temperature", "name": "warm"}
     rows = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "play"}}}
     numbers = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "temperature"}}}
@@ -137,6 +138,8 @@ def test_answers_are_as_described(
         (f"{reference}/predict", "post", "/models/warm/predict", numbers),
         (f"{reference}/evaluate", "post", "/models/golf/evaluate", {"data": {"columns": tennis}}),
         (f"{reference}/evaluate", "post", "/models/warm/evaluate", {"data": {"columns": tennis}}),
+        ("/train", "post", "/train", {**by_number, "target": ["temperature", "warmth"], "name": "several"}),
+        (f"{reference}/evaluate", "post", "/models/several/evaluate", {"data": {"columns": tennis}}),
         (f"{reference}/importance", "get", "/models/golf/importance", None),
         (f"{reference}/importance", "post", "/models/golf/importance", {"data": {"columns": tennis}}),
         (f"{reference}/stability", "get", "/models/golf/stability?resamples=3", None),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.api.conftest import Expect
 
 
-def train(client: FlaskClient, columns: dict[str, list[Any]], target: str, **more: Any) -> None:  # noqa: ANN401 - fields of the request
+def train(client: FlaskClient, columns: dict[str, list[Any]], target: str | list[str], **more: Any) -> None:  # noqa: ANN401 - fields of the request
     """Train a model named m."""
     response = client.post("/train", json={"data": {"columns": columns}, "target": target, "name": "m", **more})
     assert response.status_code == 201, response.json
@@ -85,6 +85,41 @@ def test_numbers_of_real_data(client: FlaskClient) -> None:
         "deviance": peer.mean_squared_error(truth, called),
     })  # fmt: skip
     assert set(body) == {"model", "rows", "weight", "metrics", "warnings"}
+
+
+def test_several_targets(client: FlaskClient, places_of: Expect) -> None:
+    """Each measure is the mean over the targets, which are listed too: scikit-learn says the same of the answers."""
+    columns = read_columns("rpart_iris.csv")
+    seen, rest = ({name: cells[start::2] for name, cells in columns.items()} for start in (0, 1))
+    names = ["Petal.Width", "Petal.Length"]
+    train(client, seen, names, parameters={"max_depth": 3})
+    weight = [1.0 + row % 4 for row in range(75)]
+    body = evaluate(client, "m", {**rest, "w": weight}, weight="w")
+    asked = {name: cells for name, cells in rest.items() if name not in names}
+    called = client.post("/models/m/predict", json={"data": {"columns": asked}}).json["predictions"]
+    truth = list(zip(*(rest[name] for name in names), strict=True))
+    measures = {"r2": peer.r2_score, "mae": peer.mean_absolute_error, "rmse": peer.root_mean_squared_error,
+                "deviance": peer.mean_squared_error}  # fmt: skip
+    each = body["metrics"].pop("by_target")
+    for name, score in measures.items():
+        assert body["metrics"][name] == pytest.approx(score(truth, called, sample_weight=weight))
+        raw = score(truth, called, sample_weight=weight, multioutput="raw_values")
+        assert [each[target][name] for target in names] == pytest.approx(raw)
+    renamed = {f"{name}!" if name in names else name: cells for name, cells in rest.items()}
+    again = evaluate(client, "m", renamed, target=["Petal.Width!", "Petal.Length!"])
+    assert again["metrics"] == evaluate(client, "m", rest)["metrics"]
+    for target in ("Petal.Width", [], ["Petal.Width"] * 2, [*names, "Sepal.Width"], ["Petal.Width", "no"], [1, 2]):
+        response = client.post("/models/m/evaluate", json={"data": {"columns": rest}, "target": target})
+        assert set(places_of(response, 422)) == {"/target"}
+    del rest["Petal.Width"]
+    response = client.post("/models/m/evaluate", json={"data": {"columns": rest}})
+    assert set(places_of(response, 422)) == {"/data/columns/Petal.Width"}
+    gaps = {
+        **columns,
+        "Petal.Width": [None, *columns["Petal.Width"][1:]],
+        "Petal.Length": [*columns["Petal.Length"][:-1], None],
+    }
+    assert evaluate(client, "m", gaps, missing_target="drop")["rows"] == 148
 
 
 def test_the_training_rows(client: FlaskClient, model: dict[str, Any], tennis: dict[str, list[Any]]) -> None:

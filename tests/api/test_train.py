@@ -419,7 +419,6 @@ def test_several_targets(client: FlaskClient) -> None:
         (["y", "z"], {"parameters": {"criterion": "poisson"}}, "/target"),
         (["y", "z"], {"task": "classification"}, "/target"),
         (["y", "z"], {"parameters": {"monotonic": {"x": "up"}}}, "/parameters/monotonic"),
-        (["y", "z"], {"cross_validation": 2}, "/cross_validation"),
         (["y", "z"], {"features": ["x", "z"]}, "/features/1"),
     ],
 )
