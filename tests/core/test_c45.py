@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.core.c45 import find_many_valued, find_useful
 from service.core.encoding import encode
@@ -89,3 +91,27 @@ def test_many_valued_features() -> None:
     assert find_many_valued(encode([three, two]), 10).tolist() == [True, False]
     assert find_many_valued(encode([three, numbers("x", list(range(10)))]), 10).tolist() == [True, False]
     assert find_many_valued(encode([three, three]), 10).tolist() == [False, False]
+
+
+TABLES = st.lists(
+    st.tuples(st.sampled_from([1, 2, 3, 4, None]), st.sampled_from(["p", "q", None]), st.sampled_from("ab"),
+              st.integers(1, 3)),
+    min_size=8, max_size=30,
+)  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None)
+@given(TABLES, st.sampled_from(["multiway", "one_vs_rest"]))
+def test_a_weight_of_two_is_the_row_twice(rows: list[tuple[int | None, str | None, str, int]], nominal: str) -> None:
+    """J48's limits, prices, parts and pruning count weight: a row that weighs 3 is one that stands there thrice."""
+    repeated = [row for row in rows for _ in range(row[3])]
+    trees = []
+    for table, weight in ((rows, [float(row[3]) for row in rows]), (repeated, None)):
+        columns = [numbers("x", [row[0] for row in table]), labels("c", [row[1] for row in table], ["p", "q"])]
+        target = classes([row[2] for row in table], weight)
+        trees.append(grow(columns, target, {"nominal": nominal}, "j48").tree)
+    light, long = trees
+    assert light.feature.tolist() == long.feature.tolist()
+    assert np.array_equal(light.threshold, long.threshold, equal_nan=True)
+    assert light.counts == pytest.approx(long.counts, abs=1e-9)
+    assert light.probability == pytest.approx(long.probability, abs=1e-9)

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.core.schema import Label
+from service.core.learn import Learnt
+from service.core.schema import Label, Target
 from service.rendering import show_candidates
-from tests.core.making import audit, classes, grow, labels, list_root
+from tests.core.making import audit, classes, grow, labels, list_root, values
 
 NAMES = [f"k{number}" for number in range(12)]
 
@@ -168,3 +170,38 @@ def find_cost(rows: Sequence[tuple[str, str]], group: Sequence[str]) -> float:
 def impurity(marks: Sequence[str]) -> float:
     """1 - sum p^2, counted in plain Python."""
     return 1 - sum((marks.count(mark) / len(marks)) ** 2 for mark in set(marks))
+
+
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_of_hundreds_of_categories_none_is_on_the_wrong_side(task: str) -> None:
+    """With two classes or numbers the chosen pair of groups is the best: to move any category would lose."""
+    source = np.random.default_rng(6)
+    names = [f"n{number:03}" for number in range(250)]
+    cells = [name for name in names for _ in range(int(source.integers(1, 9)))]
+    lean = dict(zip(names, source.random(250), strict=True))
+    drawn = [
+        float(source.random() < lean[name]) if task == "classes" else lean[name] + source.normal() for name in cells
+    ]
+    target = classes(["ab"[int(mark)] for mark in drawn]) if task == "classes" else values(drawn)
+    learnt = grow([labels("x", cells)], target, {"max_depth": 1})
+    (chosen,) = [split for split in show_root(learnt, target) if split["chosen"]]
+    left = set(chosen["split"]["categories"][0])
+    assert 20 < len(left) < 230
+    best = find_spread(cells, drawn, left)
+    for name in names:
+        assert find_spread(cells, drawn, left ^ {name}) >= best - 1e-9
+
+
+def show_root(learnt: Learnt, target: Target) -> list[dict[str, Any]]:
+    """The root's candidates."""
+    listing = list_root(learnt, target)
+    return show_candidates(audit(learnt, target), listing, listing.find_rows(0), listing.rank)
+
+
+def find_spread(cells: Sequence[str], drawn: Sequence[float], left: set[str]) -> float:
+    """The squares about the means of two groups of categories: of two classes, coded 0 and 1, half the gini cost."""
+    total = 0.0
+    for inside in (True, False):
+        part = [value for name, value in zip(cells, drawn, strict=True) if (name in left) == inside]
+        total += sum(value * value for value in part) - sum(part) ** 2 / max(len(part), 1)
+    return total
