@@ -15,9 +15,10 @@ from service.core.parameters import Parameters
 from service.core.prune_cost import Costs, Path, find_cut, find_path, find_risks
 from service.core.prune_cut import cut_back
 from service.core.prune_draft import Draft
+from service.core.prune_ends import find_ends
 from service.core.prune_error import ErrorPruner, find_collapsed
 from service.core.prune_rebuild import rebuild
-from service.core.prune_reduced import choose_held, find_ends, find_idle
+from service.core.prune_reduced import choose_held, find_idle
 from service.core.prune_rpart import find_order, follow_rpart
 from service.core.prune_validate import Validated, validate
 from service.core.schema import Target

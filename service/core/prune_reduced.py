@@ -6,23 +6,16 @@ none of them comes by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import TOLERANCE, Floats
-from service.core.descend import follow
-from service.core.descend_parts import descend_parts
 from service.core.folds import assign_folds, hold_out, take_target
-from service.core.guide import are_floats, lay_out
 from service.core.parameters import Parameters
 from service.core.prune_cost import Costs
 from service.core.prune_cut import list_levels
-from service.core.prune_validate import find_errors, read_weights
-from service.core.schema import Column, Target
-from service.core.statistics import Ints
+from service.core.prune_ends import Ends, find_errors
+from service.core.schema import Target
 from service.core.tree import Tree
 
 
@@ -32,24 +25,6 @@ def choose_held(target: Target, parameters: Parameters) -> NDArray[np.bool_]:
     if parameters.pruning_holdout is not None:
         return hold_out(target, parameters.pruning_holdout, seed)
     return np.asarray(assign_folds(target, parameters.pruning_folds or 2, seed) == 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The nodes that rows end in; a row that is parted has several: ``row``, ``node``, ``weight``: (entry,)."""
-
-    row: Ints
-    node: Ints
-    weight: Floats
-
-
-def find_ends(tree: Tree, columns: Sequence[Column], target: Target) -> Ends:
-    """Where rows go down the tree to."""
-    weight, guide = read_weights(target), lay_out(tree, are_floats(columns))
-    if not guide.parted:
-        return Ends(np.arange(target.rows), follow(guide, columns, target.rows).node, weight)
-    parts = descend_parts(guide, columns, target.rows, weight)
-    return Ends(parts.row, parts.node, parts.share)
 
 
 def find_idle(tree: Tree, target: Target, ends: Ends, costs: Costs) -> NDArray[np.bool_]:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.criteria import TOLERANCE, Floats
-from service.core.descend import descend
 from service.core.encoding import CodedFeature
 from service.core.folds import assign_folds, take_target
 from service.core.prune_cost import Costs, Path
+from service.core.prune_ends import Ends, find_ends, find_errors, read_weights
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
@@ -66,8 +66,8 @@ def validate(
         held = fold == index
         other, its_path = grower(tuple(coded.take(~held) for coded in features), take_target(target, ~held))
         kept = take_target(target, held)
-        ended = descend(other, [coded.take(held).as_column() for coded in features], kept.rows).node
-        total += sum_errors(other, _find_first(other, its_path, middles), kept, ended, costs, len(middles))
+        ends = find_ends(other, [coded.take(held).as_column() for coded in features], kept)
+        total += sum_errors(other, _find_first(other, its_path, middles), kept, ends, costs, len(middles))
     weight = read_weights(target)
     root = float((weight * find_errors(tree, target, np.zeros(target.rows, np.int64), costs)).sum())
     spread = np.sqrt(np.maximum(total[1] - total[0] ** 2 / weight.sum(), 0.0))
@@ -75,54 +75,28 @@ def validate(
     return Validated(total[0] * scale, spread * scale)
 
 
-def read_weights(target: Target) -> Floats:
-    """(row,) what each row weighs."""
-    return np.ones(target.rows) if target.weight is None else target.weight
-
-
-def find_errors(tree: Tree, target: Target, node: Ints, costs: Costs) -> Floats:
-    """(row,) what the answers of ``node: (row,)`` cost: for classes the loss, for numbers what the criterion minimizes.
-
-    That is the square of the error, its mean over several numbers, its absolute value, or half the Poisson deviance.
-    """
-    answer = tree.prediction[node]
-    if target.codes is not None:
-        return costs.of_answers(len(target.classes))[target.codes, answer.astype(np.int64)]
-    if target.values is None:
-        return np.zeros(len(node))
-    if target.statistic == "deviations":
-        return np.abs(target.values - answer)
-    if target.statistic == "deviance":
-        # an answer of 0 would cost without end where something happened
-        rate = np.maximum(answer, np.finfo(np.float64).eps * np.maximum(tree.prediction[0], target.values))
-        ratio = np.divide(target.values, rate, out=np.ones(len(node)), where=rate > 0)
-        return np.asarray(target.values * np.log(np.where(ratio > 0, ratio, 1.0)) - target.values + answer)
-    square = (target.values - answer) ** 2
-    return np.asarray(square if square.ndim == 1 else square.mean(1))
-
-
 def _find_first(tree: Tree, path: Path, middles: Floats) -> Ints:
     """(node,) the first of ``middles`` at which an inner node is a leaf or gone; 0 for leaves."""
     return np.where(tree.is_leaf, 0, np.searchsorted(middles, path.alpha - path.tolerance)[path.link])
 
 
-def sum_errors(tree: Tree, first: Ints, target: Target, ended: Ints, costs: Costs, steps: int) -> Floats:
-    """(2, step) the sums of the errors, and of their squares, of rows that ended in ``ended: (row,)``.
+def sum_errors(tree: Tree, first: Ints, target: Target, ends: Ends, costs: Costs, steps: int) -> Floats:
+    """(2, step) the sums of the errors, and of their squares, of rows that ended so.
 
     A node is a leaf, or gone, from the step ``first: (node,)`` on. A row is answered by the node that it ended in until
     that node's parent is a leaf, by the parent until the next one is, and so on up: each time for a run of steps, at
     whose begin its error is added and at whose end it is taken off again.
     """
     change = np.zeros((2, steps + 1))
-    weight, row, node = read_weights(target), np.arange(len(ended)), ended
-    begin = np.zeros(len(ended), np.int64)
+    row, node, weight = ends.row, ends.node, ends.weight
+    begin = np.zeros(len(row), np.int64)
     while len(row):
         above = tree.parent[node]
         end = np.where(above < 0, steps, first[above])
         error = find_errors(tree, take_target(target, row), node, costs)
         for power in (1, 2):
-            amount = weight[row] * error**power
+            amount = weight * error**power
             change[power - 1] += np.bincount(begin, amount, steps + 1) - np.bincount(end, amount, steps + 1)
         further = end < steps
-        row, node, begin = row[further], above[further], end[further]
+        row, node, weight, begin = row[further], above[further], weight[further], end[further]
     return np.cumsum(change, axis=1)[:, :-1]

@@ -307,3 +307,42 @@ def test_the_audit_of_a_raised_split() -> None:
             assert sorted(listed.tolist()) == sorted(tree.rows[children_of(tree, node)].tolist())
             checked += int(tree.reason[node]) == LeafReason.RAISED
     assert checked
+
+
+@SLOWLY
+@given(tables(numeric=False, most=24), st.booleans())
+def test_splits_with_surrogates(table: tuple[list[Column], Target], collapse: bool) -> None:
+    """Without raising, what is left of a tree with surrogates follows from its counts; it keeps its surrogates."""
+    columns, target = table
+    whole = learn(columns, target, resolved(target, {"missing": "surrogate"})).tree
+    asked = {"missing": "surrogate", "pruning": "error_based", "subtree_raising": False, "collapse": collapse}
+    learnt = learn(columns, target, resolved(target, asked))
+
+    def rate(node: int) -> float:
+        weight = whole.counts[:, [node]].sum(0)
+        return float(estimate_errors(weight, weight - whole.counts[:, [node]].max(0), 0.25, "c45")[0])
+
+    def wrong(node: int) -> float:
+        if whole.is_leaf[node]:
+            return float(whole.counts[:, node].sum() - whole.counts[:, node].max())
+        return sum(map(wrong, children_of(whole, node)))
+
+    def prune(node: int) -> tuple[float, set[int]]:
+        own = float(whole.counts[:, node].sum() - whole.counts[:, node].max())
+        if whole.is_leaf[node] or (collapse and wrong(node) >= own - 1e-3):
+            return rate(node), set()
+        below = [prune(child) for child in children_of(whole, node)]
+        total = sum(errors for errors, _ in below)
+        if rate(node) < total + 0.1 + 1e-6:
+            return rate(node), set()
+        return total, {node}.union(*(splits for _, splits in below))
+
+    left = prune(0)[1]
+    kept = [node for node in range(whole.nodes) if node == 0 or int(whole.parent[node]) in left]
+    tree = learnt.tree
+    assert tree.counts.tolist() == whole.counts[:, kept].tolist()
+    assert tree.is_leaf.tolist() == [node not in left for node in kept]
+    assert descend(tree, columns, target.rows).node.tolist() == learnt.leaf.tolist()
+    if tree.surrogates is not None and whole.surrogates is not None:
+        counts = np.diff(whole.surrogates.start)[kept]
+        assert np.diff(tree.surrogates.start).tolist() == np.where(tree.is_leaf, 0, counts).tolist()

@@ -14,7 +14,8 @@ from service.core.folds import assign_folds, take_rows
 from service.core.learn import build_objective, learn
 from service.core.prune_cost import Costs, find_cut, find_path, find_risks
 from service.core.prune_cut import cut_back
-from service.core.prune_validate import Validated, find_errors, find_middles
+from service.core.prune_ends import find_errors
+from service.core.prune_validate import Validated, find_middles
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason
 from tests.core.growing import resolved

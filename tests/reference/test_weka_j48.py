@@ -13,7 +13,8 @@ from service.core.learn import learn
 from service.core.parameters import resolve
 from service.core.prune_cost import Costs
 from service.core.prune_cut import cut_back
-from service.core.prune_reduced import find_ends, find_idle
+from service.core.prune_ends import find_ends
+from service.core.prune_reduced import find_idle
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason
 from service.rendering import show_tree_node
