@@ -19,7 +19,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding
 def read_table() -> dict[str, list[str]]:
     """The cells of docs/parameters.md by parameter: its defaults under each preset."""
     rows = [
-        line.strip("| ").split(" | ") for line in PAGE.split("## Criteria")[0].splitlines() if line.startswith("| `")
+        line.strip("| ").split(" | ")
+        for line in PAGE.split("| parameter |")[1].split("\n\n")[0].splitlines()
+        if line.startswith("| `")
     ]
     return {row[0].strip("`"): row[2:] for row in rows}
 
