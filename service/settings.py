@@ -41,7 +41,7 @@ class Settings:
     max_rows: int = setting(20_000_000, "Most rows in a posted table")
     max_columns: int = setting(10_000, "Most columns in a posted table")
     max_dissimilarity_rows: int = setting(
-        2_000, "Most training rows under `dissimilarity`, which takes some 50 bytes for each pair of rows"
+        2_000, "Most training rows under `dissimilarity`, which takes some 100 bytes for each pair of rows"
     )
     max_classes: int = setting(1_000, "Most classes of a target")
     max_depth: int = setting(10_000, "Deepest tree that is grown, whatever a request asks for")

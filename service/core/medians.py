@@ -9,15 +9,17 @@ is at its median, with the weights and sums of all that lies below. All sets go 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.quantities import Ranking
 from service.core.runs import Runs
 from service.core.statistics import Ints, Tally
 
+Plane: TypeAlias = Ints | None
+"""What each entry adds to a sum, or running sums of that: (place,) or (place + 1,); None where each adds 1."""
 PORTION = 400_000
 """Sets are asked for in portions of about so many runs."""
 
@@ -57,13 +59,16 @@ class _Ladder:
     def __init__(self, tally: Tally, ranking: Ranking, entry: Ints) -> None:
         self._planes, self._weighs, self._units = _list_planes(tally, entry)
         self._whole = [_accumulate(plane) for plane in self._planes]
-        self._steps: list[tuple[Ints, list[Ints]]] = []
+        self._steps: list[tuple[Ints, list[Plane]]] = []
         planes, rank = self._planes, ranking.rank[entry]
         for bit in range(int(rank.max(initial=0)).bit_length() - 1, -1, -1):
             zero = (rank >> bit) & 1 == 0
-            self._steps.append((_accumulate(zero), [_accumulate(np.where(zero, plane, 0)) for plane in planes]))
+            zeros = np.zeros(len(zero) + 1, np.int64)
+            np.cumsum(zero, out=zeros[1:])
+            self._steps.append((zeros, [_accumulate(None if plane is None else plane * zero) for plane in planes]))
             order = np.concatenate([np.flatnonzero(zero), np.flatnonzero(~zero)])
-            entry, rank, planes = entry[order], rank[order], [plane[order] for plane in planes]
+            entry, rank = entry[order], rank[order]
+            planes = [None if plane is None else plane[order] for plane in planes]
         self._last = [_accumulate(plane) for plane in planes]
         self._ranking = ranking.take(entry)
 
@@ -75,7 +80,9 @@ class _Ladder:
         below = [np.zeros_like(part) for part in total]
         for zeros, planes in self._steps:
             low, high = zeros[begin], zeros[end]
-            here = [part + more for part, more in zip(below, _sum_runs(planes, begin, end), strict=True)]
+            inside = (high - low).sum(0)
+            found = [inside if p is None else (p[end] - p[begin]).sum(0) for p in planes]
+            here = [part + more for part, more in zip(below, found, strict=True)]
             left = self._exceed(here, total, node) >= 0
             below = [np.where(left, part, more) for part, more in zip(below, here, strict=True)]
             begin = np.where(left, low, zeros[-1] + begin - low)
@@ -110,24 +117,27 @@ def _list_distinct(ranking: Ranking, node: Ints, nodes: int) -> tuple[Ints, Floa
     return np.cumsum(count) - count, ranking.value[order][new]
 
 
-def _list_planes(tally: Tally, entry: Ints) -> tuple[list[Ints], list[bool], list[Floats]]:
+def _list_planes(tally: Tally, entry: Ints) -> tuple[list[Plane], list[bool], list[Floats]]:
     """Whole-number parts of weight and weighted offset (place,), which of them weigh, and their units (node,)."""
-    planes, weighs, units = [], [], []
+    planes: list[Plane] = []
+    weighs, units = [], []
     for weigh, quantity in zip((True, False), tally.quantities, strict=False):
         for part, unit in zip(quantity.parts or (None,), quantity.units or (np.ones(len(tally.centre)),), strict=True):
-            planes.append(np.ones(len(entry), np.int64) if part is None else part[entry].astype(np.int64))
+            planes.append(None if part is None else part[entry].astype(np.int64))
             weighs.append(weigh)
             units.append(unit)
     return planes, weighs, units
 
 
-def _accumulate(values: NDArray[np.integer] | NDArray[np.bool_]) -> Ints:
+def _accumulate(values: Plane) -> Plane:
     """(place + 1,) running sums from 0 on."""
+    if values is None:
+        return None
     out = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=out[1:])
     return out
 
 
-def _sum_runs(planes: Sequence[Ints], begin: Ints, end: Ints) -> list[Ints]:
+def _sum_runs(planes: Sequence[Plane], begin: Ints, end: Ints) -> list[Ints]:
     """(set,) per plane the sums over all runs of each set."""
-    return [(plane[end] - plane[begin]).sum(0) for plane in planes]
+    return [(end - begin).sum(0) if plane is None else (plane[end] - plane[begin]).sum(0) for plane in planes]
