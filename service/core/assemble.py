@@ -111,6 +111,7 @@ def _write_surrogates(learner: Learner, growth: Growth, rank: Ints, nodes: int) 
         agree=stands.agree[order],
         adjusted=stands.adjusted[order],
         rows=stands.rows[order],
+        asked=np.full(len(order), learner.parameters.use_surrogates > 0),
         **_write_thresholds(learner, feature, form, rows),
     )
 

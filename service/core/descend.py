@@ -78,7 +78,7 @@ def _descend_share(guide: Guide, columns: Sequence[Column], node: Ints, share: s
     space = np.empty((len(columns), guide.block), np.int64)
     buffers = Buffers(guide.block)
     only_floats = guide.readings == (Reading.FLOAT,)
-    unlike = guide.parted or guide.stands is not None
+    unlike = guide.stays or guide.stands is not None
     for begin in range(share.start, share.stop, guide.block):
         rows = slice(begin, min(begin + guide.block, share.stop))
         if only_floats and not (unlike and any(_find_missing(column, rows) is not None for column in columns)):

@@ -30,7 +30,9 @@ class OneRow:
         self._ordinal = [feature.kind == "ordinal" for feature in tree.features]
         self._branches = tree.branches.data
         self._share = None if tree.share is None else tree.share.data
-        self._stands = None if tree.surrogates is None else StandIns(tree.surrogates, self._numeric, self._ordinal)
+        stands = tree.surrogates
+        asked = stands is not None and bool(stands.asked.all())
+        self._stands = StandIns(stands, self._numeric, self._ordinal) if stands is not None and asked else None
 
     def descend(self, values: Sequence[Value], node: int = 0) -> int:
         """The node in which `descend` ends for the same row; ``values`` are those of the tree's features, in order.

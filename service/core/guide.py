@@ -55,7 +55,8 @@ class Guide:
     begin in a block of them; ``missing_branch`` is where missing cells go, be it learnt or the heaviest; ``readings``
     are those that occur, so that a single one needs no sorting of rows; leaves are at depths from ``shallowest`` to
     ``deepest``; ``block`` is the number of rows that go down together, ``ladder`` the way of floats. ``branches``
-    counts the children, ``share`` is how much of the rows without a value comes to a node (1 if not ``parted``).
+    counts the children, ``share`` is how much of the rows without a value comes to a node (1 if not ``parted``);
+    ``stays`` says that some such row may end in an inner node.
 
     Surrogates are read as nodes are and stand behind them in ``reading``, ``column``, ``limit``, ``whole`` and
     ``start``: those of a node are ``stands[node] .. stands[node + 1]``; ``flipped`` ones turn the branch round.
@@ -80,6 +81,7 @@ class Guide:
     branches: Ints
     share: Floats
     parted: bool
+    stays: bool
     stands: Ints | None = None
     flipped: NDArray[np.bool_] | None = None
 
@@ -130,8 +132,9 @@ def lay_out(tree: Tree, floats: Sequence[bool]) -> Guide:
         branches=tree.branches,
         share=np.ones(tree.nodes) if tree.share is None else tree.share,
         parted=tree.share is not None,
+        stays=bool((fallback[~leaf] == NO_ROUTE).any()),
     )
-    return guide if stands is None else _append_surrogates(guide, stands, kinds)
+    return guide if stands is None or not stands.asked.all() else _append_surrogates(guide, stands, kinds)
 
 
 def _append_surrogates(guide: Guide, stands: Surrogates, kinds: NDArray[np.int8]) -> Guide:

@@ -50,7 +50,8 @@ class Surrogates:
 
     Those of node i are ``start[i] .. start[i + 1]``. They are laid out as the nodes of `Tree` are; ``flipped`` ones
     send what is above their threshold to the left. ``agree``: the share of rows that they send the way the node does;
-    ``adjusted``: how far that is from the majority's share to all; ``rows``: the training rows that they sent.
+    ``adjusted``: how far that is from the majority's share to all; ``rows``: the training rows that they sent;
+    ``asked``: False where they are only listed.
     """
 
     start: Ints
@@ -65,6 +66,7 @@ class Surrogates:
     agree: Floats
     adjusted: Floats
     rows: Ints
+    asked: NDArray[np.bool_]
 
     def list_at(self, node: int) -> range:
         """Those of one node."""

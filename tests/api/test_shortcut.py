@@ -43,6 +43,9 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "id3": {"target": "y", "algorithm": "id3", "parameters": {"numeric": "ordinal"}},
     "branch": {"target": "y", "parameters": {"missing": "branch"}},
     "numbers": {"target": "z", "task": "regression"},
+    "surrogate": {"target": "y", "parameters": {"missing": "surrogate"}},
+    "fractional": {"target": "y", "parameters": {"missing": "fractional", "nominal": "multiway"}},
+    "fractional_numbers": {"target": "z", "task": "regression", "parameters": {"missing": "fractional"}},
     "refusing": {"target": "y", "parameters": {"missing": "refuse"}},
     "labels": {"target": "label", "features": ["float", "whole", "name"], "missing_target": "drop"},
 }
