@@ -27,6 +27,7 @@ from service.api import (
     state,
     train,
     tree,
+    what_if,
 )
 from service.api.json import OrjsonProvider
 from service.api.shortcut import Shortcut
@@ -42,6 +43,7 @@ RESOURCES = (
     splits.blueprint,
     stability.blueprint,
     score.blueprint,
+    what_if.blueprint,
     tree.blueprint,
     predict.blueprint,
     pruning.blueprint,

@@ -120,16 +120,16 @@ class DataView:
 
 
 class DataSource:
-    """Listings from retained data; those of recent questions are kept in ``recent``."""
+    """Listings from retained data, ``audited``; those of recent questions are kept in ``recent``."""
 
     def __init__(self, model: str, audited: Audited, recent: Recent) -> None:
-        self._model, self._audited, self._recent = model, audited, recent
+        self._model, self.audited, self._recent = model, audited, recent
         self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
 
     def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[DataView]:
         """What the query wants of each node with rows, in order; nothing is weighed before it is asked for."""
-        audited = self._audited
+        audited = self.audited
         for index in np.unique(audited.group[nodes[audited.tree.rows[nodes] > 0]]).tolist():
             group = audited.groups[index]
             listing = self._recent.get((self._model, index), partial(list_candidates, audited, group))

@@ -190,8 +190,13 @@ def score_branches(objective: Objective, branches: Floats, gone: Floats | None, 
 
 def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     """Weigh, judge and rank every candidate of ``nodes``, none of which is above another; all have rows."""
-    batch = _rebuild_batch(audited, nodes)
-    learner, objective = audited.learner, audited.learner.objective
+    listing = weigh_listing(audited.learner, audited.target, rebuild_batch(audited, nodes), nodes)
+    return replace(listing, chosen=_find_chosen(audited, listing, listing.rank))
+
+
+def weigh_listing(learner: Learner, target: Target, batch: Batch, nodes: Ints) -> Listing:
+    """Weigh, judge and rank every candidate of the ``nodes`` of a batch; none is marked as chosen."""
+    objective = learner.objective
     tables: list[Candidates] = []
     origins: list[Weighed] = []
     whole: list[list[Ints]] = []
@@ -213,7 +218,7 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
             real.append([np.where(reason == 0, judged.within, -np.inf), score, gain])
             tables.append(table)
             # of classes every measure is made from the tables
-            origins += [] if audited.target.is_classification else [weighed]
+            origins += [] if target.is_classification else [weighed]
     none = np.empty(0, np.int64)
     position = np.concatenate([table.position for table in tables] or [none])
     of_table, place, node, feature, reasons = (np.concatenate([p[i] for p in whole] or [none]) for i in range(5))
@@ -223,10 +228,11 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
         np.zeros(len(node), np.int64), np.zeros(len(node), bool), learner.parameters.cut_penalty is not None,
-        Rescorer(audited.target, batch.entries, tables, origins, objective.unknown_branch),
+        Rescorer(target, batch.entries, tables, origins, objective.unknown_branch),
     )  # fmt: skip
-    rank = _rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order], gain[order]))
-    return replace(unranked, rank=rank, chosen=_find_chosen(audited, unranked, rank))
+    return replace(
+        unranked, rank=_rank(node, reasons == 0, _build_keys(learner, batch, unranked, within[order], gain[order]))
+    )
 
 
 def _find_chosen(audited: Audited, listing: Listing, rank: Ints) -> NDArray[np.bool_]:
@@ -245,7 +251,7 @@ def _find_chosen(audited: Audited, listing: Listing, rank: Ints) -> NDArray[np.b
     return chosen
 
 
-def _rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
+def rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     """The batch that growth searched: the rows below each node, with the rules that the path imposes."""
     tree, learner = audited.tree, audited.learner
     rows = tree.rows[nodes]

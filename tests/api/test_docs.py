@@ -123,6 +123,7 @@ def test_answers_are_as_described(
     by_number = {"data": {"columns": tennis}, "target": "temperature", "name": "warm"}
     rows = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "play"}}}
     numbers = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "temperature"}}}
+    described = {"feature": "temperature", "split": {"type": "threshold", "threshold": 70}}
     score = {"branches": [{"T": 2, "F": 1}, {"T": 1}]}
     reference = "/models/{reference}"
     calls: list[tuple[str, str, str, Any]] = [
@@ -146,6 +147,7 @@ def test_answers_are_as_described(
         (f"{reference}/stability", "get", "/models/warm/stability?resamples=3", None),
         ("/models/{name}/aliases/{alias}", "put", "/models/golf/aliases/champion", {"version": 1}),
         ("/models/{name}/aliases", "get", "/models/golf/aliases", None),
+        (f"{reference}/splits/score", "post", "/models/golf/splits/score", described),
         ("/jobs", "get", "/jobs", None),
         ("/splits/score", "post", "/splits/score", score),
         ("/health/live", "get", "/health/live", None),
