@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any, cast
 
 from alembic import command
@@ -23,7 +22,7 @@ from service.core.errors import Fault
 from service.errors import SettingsError
 from service.settings import Settings, variable_of
 from service.store.tables import NAMESPACE, InstallationRow
-from service.store.watch import SqliteWatch
+from service.store.watch import SqliteWatch, Watch
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_FILE = "treewright.db"
@@ -32,15 +31,18 @@ MIGRATION_LOCK = 0x7265_6577  # any number that nothing else in the database loc
 
 
 class Database:
-    """Sessions on one database; `installation` is its own id, which a copy of its rows keeps."""
+    """Sessions on one database; `installation` is its own id, which a copy of its rows keeps.
 
-    def __init__(self, engine: Engine) -> None:
+    ``directory`` is one that all processes on the database share.
+    """
+
+    def __init__(self, engine: Engine, directory: Path) -> None:
         self._engine = engine
         self._reader = sessionmaker(engine, expire_on_commit=False)
         self._writer = sessionmaker(engine.execution_options(writes=True), expire_on_commit=False)
         self.installation = _migrate(engine)
-        self._writes = 0
-        self._watch = _watch_sqlite(engine) if engine.dialect.name == "sqlite" else None
+        sqlite = engine.dialect.name == "sqlite"
+        self._watch = _watch_sqlite(engine) if sqlite else Watch(directory / f".{self.installation}-mark")
 
     @classmethod
     def open(cls, settings: Settings) -> Database:
@@ -50,7 +52,7 @@ class Database:
         """
         engine = _create_engine(locate_database(settings))
         try:
-            return cls(engine)
+            return cls(engine, settings.models_directory())
         except CommandError as error:
             engine.dispose()
             raise _unusable(f"the database was written by a later release ({error})") from error
@@ -69,24 +71,19 @@ class Database:
             with self._writer.begin() as session:
                 yield session
         finally:
-            self._writes += 1
-            if self._watch is not None:
-                self._watch.leave_mark()
+            self._watch.leave_mark()
 
     def moment(self) -> object:
         """Equals an earlier one only if what was read from the database since then is still true, as far as is known.
 
-        On SQLite what any process of the service writes ends a moment. Elsewhere what this process writes does, and at
-        most a second.
+        What any process of the service on this machine writes ends a moment. Other writers do so on SQLite, while on
+        PostgreSQL a moment ends within a second.
         """
-        if self._watch is None:
-            return self._writes, int(monotonic())
         return self._watch.moment()
 
     def close(self) -> None:
         """Close the connections."""
-        if self._watch is not None:
-            self._watch.close()
+        self._watch.close()
         self._engine.dispose()
 
 
@@ -117,7 +114,8 @@ def _create_engine(url: URL) -> Engine:
         # Its errors do not show the values: they may be anyone's data, and errors are logged.
         engine = create_engine(url, json_serializer=partial(json.dumps, allow_nan=False), hide_parameters=True)
     except ModuleNotFoundError as error:
-        raise _unusable(f"the driver for this database is not installed ({error.name})") from error
+        message = f"the driver for this database is not installed ({error.name}): pip install treewright[postgresql]"
+        raise _unusable(message) from error
     if url.get_backend_name() == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -1,8 +1,7 @@
-"""Stores on real SQLite files, each in a directory of its own; where a test asks for it, on PostgreSQL too."""
+"""Stores on SQLite and on PostgreSQL, each with a database and a directory of its own."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from service.store import ModelStore
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """Settings that lead into an empty directory."""
-    return Settings(models_url=str(tmp_path / "models"))
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """Settings that lead to an empty directory and an empty database."""
+    return Settings(models_url=str(tmp_path / "models"), database_url=database_url)
 
 
 @pytest.fixture
@@ -36,12 +35,3 @@ def open_store(settings: Settings) -> Iterator[Callable[[], ModelStore]]:
 def store(open_store: Callable[[], ModelStore]) -> ModelStore:
     """An empty store."""
     return open_store()
-
-
-@pytest.fixture
-def any_store(tmp_path: Path, database_url: str) -> Iterator[ModelStore]:
-    """An empty store, on SQLite and then on PostgreSQL."""
-    settings = dataclasses.replace(Settings(models_url=str(tmp_path / "models")), database_url=database_url)
-    store = ModelStore.open(settings)
-    yield store
-    store.close()

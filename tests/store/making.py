@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import create_engine, text
 
 from service.settings import Settings
 from service.store import ModelDraft
+from service.store.database import locate_database
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -37,11 +40,12 @@ def model_file(settings: Settings, model_id: str, part: str = "model") -> Path:
 
 def start(settings: Settings, program: str) -> subprocess.Popen[str]:
     """Run a program in another process, with ``store`` open and `draft` at hand; its pipes are text."""
+    where = f"models_url={settings.models_url!r}, database_url={settings.database_url!r}"
     opening = (
         "from service.settings import Settings\n"
         "from service.store import ModelStore\n"
         "from tests.store.making import draft\n"
-        f"store = ModelStore.open(Settings(models_url={settings.models_url!r}))\n"
+        f"store = ModelStore.open(Settings({where}))\n"
     )
     return subprocess.Popen(
         [sys.executable, "-c", opening + program],
@@ -71,3 +75,15 @@ def hear(process: subprocess.Popen[str]) -> str:
     """Read the next line that a process prints."""
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+@contextmanager
+def keep_from_writing(settings: Settings) -> Iterator[None]:
+    """Hold what every writer of a record needs; readers are not kept."""
+    engine = create_engine(locate_database(settings))
+    with engine.connect() as connection:
+        sqlite = engine.dialect.name == "sqlite"
+        connection.execute(text("BEGIN IMMEDIATE" if sqlite else "LOCK TABLE names, models IN EXCLUSIVE MODE"))
+        yield
+        connection.rollback()
+    engine.dispose()

@@ -18,12 +18,12 @@ WRITERS = 16
 
 
 @pytest.fixture
-def store(any_store: ModelStore) -> ModelStore:
+def store(store: ModelStore) -> ModelStore:
     """A store with three versions of a name, the first of them its champion."""
     for _ in range(3):
-        any_store.add(draft("credit"))
-    any_store.aliases.move("credit", "champion", 1)
-    return any_store
+        store.add(draft("credit"))
+    store.aliases.move("credit", "champion", 1)
+    return store
 
 
 def test_a_reference(store: ModelStore) -> None:

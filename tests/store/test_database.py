@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, event, inspect
+from sqlalchemy import create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
@@ -21,6 +21,9 @@ from service.store import ModelStore, locks
 from service.store.database import Database, locate_database
 from service.store.tables import Base
 from tests.store.making import draft
+
+ON_SQLITE = pytest.mark.parametrize("database_url", [""], ids=["sqlite"])
+"""For what is SQLite's alone."""
 
 
 @pytest.fixture
@@ -62,12 +65,13 @@ def test_tables_for_postgresql() -> None:
         for table in Base.metadata.sorted_tables
         for index in table.indexes
     ]
-    text = "\n".join(statements)
-    assert "created TIMESTAMP WITH TIME ZONE NOT NULL" in text
-    assert "body JSON NOT NULL" in text
-    assert "CREATE INDEX tags_lookup ON tags (namespace, key)" in text
+    said = "\n".join(statements)
+    assert "created TIMESTAMP WITH TIME ZONE NOT NULL" in said
+    assert "body JSON NOT NULL" in said
+    assert "CREATE INDEX tags_lookup ON tags (namespace, key)" in said
 
 
+@ON_SQLITE
 def test_sqlite_is_set_up_for_several_processes(database: Database) -> None:
     """Readers and a writer do not block each other, writers wait, keys are checked, commits are flushed."""
     with database.reading() as session:
@@ -78,6 +82,7 @@ def test_sqlite_is_set_up_for_several_processes(database: Database) -> None:
     assert found == {"journal_mode": "wal", "busy_timeout": 30_000, "foreign_keys": 1, "synchronous": 2}
 
 
+@ON_SQLITE
 def test_a_reader_does_not_wait_for_a_writer(store: ModelStore, settings: Settings) -> None:
     """While another connection holds the write lock, models are found."""
     record = store.add(draft("a"))
@@ -107,23 +112,24 @@ def test_opening_is_done_by_one_at_a_time(settings: Settings) -> None:
             opening = pool.submit(ModelStore.open, settings)
             with pytest.raises(TimeoutError):
                 opening.result(timeout=0.5)
-            assert not (directory / "treewright.db").exists()
+            assert [path.name for path in directory.iterdir()] == [".opening"]
         opening.result(timeout=30).close()
 
 
 def test_a_database_of_a_later_release(settings: Settings) -> None:
     """A revision that this release does not know stops the start, and the database stays as it is."""
     ModelStore.open(settings).close()
-    with connect(settings) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.close()
+    engine = create_engine(locate_database(settings))
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(SettingsError, match=r"TREEWRIGHT_DATABASE_URL: .* later release"):
         ModelStore.open(settings)
-    with connect(settings) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
-    connection.close()
+    with engine.connect() as connection:
+        assert connection.scalars(text("SELECT version_num FROM alembic_version")).all() == ["9999"]
+    engine.dispose()
 
 
+@ON_SQLITE
 def test_a_file_that_is_no_database(settings: Settings) -> None:
     """Something else under the database's name stops the start and is left alone."""
     path = settings.models_directory() / "treewright.db"
@@ -134,6 +140,7 @@ def test_a_file_that_is_no_database(settings: Settings) -> None:
     assert path.read_text().startswith("These are my notes")
 
 
+@ON_SQLITE
 def test_a_full_database(store: ModelStore) -> None:
     """When the database has no room for the record, the caller is told so, and nothing is left of the model."""
     event.listen(

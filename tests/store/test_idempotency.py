@@ -34,9 +34,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def keys(any_store: ModelStore, clock: Clock) -> KeyStore:
+def keys(store: ModelStore, clock: Clock) -> KeyStore:
     """The keys of a store."""
-    return KeyStore(any_store._database, clock)
+    return KeyStore(store._database, clock)
 
 
 def claim(keys: KeyStore, key: str = "k", fingerprint: str = "f") -> KeyClaim:
@@ -46,10 +46,10 @@ def claim(keys: KeyStore, key: str = "k", fingerprint: str = "f") -> KeyClaim:
     return claim
 
 
-def test_the_answer_is_kept(any_store: ModelStore, keys: KeyStore) -> None:
+def test_the_answer_is_kept(store: ModelStore, keys: KeyStore) -> None:
     """Who comes later gets the answer to the byte, with the model that was made."""
     mine = claim(keys)
-    record = any_store.add(draft("a"), key=mine)
+    record = store.add(draft("a"), key=mine)
     keys.keep(mine, ANSWER)
     kept = keys.claim("k", "f")
     assert kept == KeptAnswer(201, {"Location": "/models/1"}, b'{"id": "1"}', record.id)
@@ -71,12 +71,12 @@ def test_one_at_a_time(keys: KeyStore) -> None:
         assert sum(pool.map(come, range(16))) == 1
 
 
-def test_another_request(any_store: ModelStore, keys: KeyStore) -> None:
+def test_another_request(store: ModelStore, keys: KeyStore) -> None:
     """A key that comes with another body is refused, while the first is at work and after it."""
     mine = claim(keys)
     with pytest.raises(InvalidRequest):
         keys.claim("k", "other")
-    any_store.add(draft("a"), key=mine)
+    store.add(draft("a"), key=mine)
     with pytest.raises(InvalidRequest):
         keys.claim("k", "other")
 
@@ -87,7 +87,7 @@ def test_given_back(keys: KeyStore) -> None:
     claim(keys, fingerprint="other")
 
 
-def test_a_crash_before_the_model(any_store: ModelStore, keys: KeyStore, clock: Clock) -> None:
+def test_a_crash_before_the_model(store: ModelStore, keys: KeyStore, clock: Clock) -> None:
     """A holder that died is replaced after its lease; should it come back, it can store nothing."""
     dead = claim(keys)
     clock.now += LEASE / 2
@@ -98,26 +98,26 @@ def test_a_crash_before_the_model(any_store: ModelStore, keys: KeyStore, clock: 
     clock.now += timedelta(seconds=1)
     mine = claim(keys)
     with pytest.raises(Conflict):
-        any_store.add(draft("a"), key=dead)
-    assert any_store.list(limit=1) == ([], None)
-    any_store.add(draft("a"), key=mine)
+        store.add(draft("a"), key=dead)
+    assert store.list(limit=1) == ([], None)
+    store.add(draft("a"), key=mine)
 
 
-def test_a_crash_after_the_model(any_store: ModelStore, keys: KeyStore) -> None:
+def test_a_crash_after_the_model(store: ModelStore, keys: KeyStore) -> None:
     """A model that was stored just before the crash is the answer: it is not made twice."""
-    record = any_store.add(draft("a"), key=claim(keys))
+    record = store.add(draft("a"), key=claim(keys))
     assert keys.claim("k", "f") == KeptAnswer(model_id=record.id)
 
 
-def test_a_crash_after_the_job(any_store: ModelStore, keys: KeyStore) -> None:
+def test_a_crash_after_the_job(store: ModelStore, keys: KeyStore) -> None:
     """So is a job."""
-    job = add_job(any_store)
-    again = any_store.jobs.add("0" * 32, "test", {}, job.request_sha256, claim(keys))
+    job = add_job(store)
+    again = store.jobs.add("0" * 32, "test", {}, job.request_sha256, claim(keys))
     assert keys.claim("k", "f") == KeptAnswer(job_id=again.id)
 
 
-def test_forgotten_after_a_day(any_store: ModelStore, keys: KeyStore, clock: Clock) -> None:
+def test_forgotten_after_a_day(store: ModelStore, keys: KeyStore, clock: Clock) -> None:
     """A key can be used anew when its answer is no longer kept."""
-    any_store.add(draft("a"), key=claim(keys))
+    store.add(draft("a"), key=claim(keys))
     clock.now += KEPT + timedelta(seconds=1)
     claim(keys, fingerprint="other")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable
 
@@ -11,7 +10,7 @@ import pytest
 from service.errors import NotFound
 from service.settings import Settings
 from service.store import ModelStore
-from tests.store.making import draft, files_below, finish, hear, model_file, say, start
+from tests.store.making import draft, files_below, finish, hear, keep_from_writing, model_file, say, start
 
 # Stops in the middle of writing, once it has said so, until it hears a line.
 WRITE_SLOWLY = """
@@ -100,19 +99,16 @@ def test_a_start_spares_a_live_writer(open_store: Callable[[], ModelStore], sett
 
 def test_killed_before_the_record(store: ModelStore, open_store: Callable[[], ModelStore], settings: Settings) -> None:
     """Files that are complete and have no record yet are spared while their writer lives, and swept once it is dead."""
-    database = sqlite3.connect(settings.models_directory() / "treewright.db", isolation_level=None)
     writer = start(settings, "print('open', flush=True)\ninput()\nstore.add(draft('a'))")
     assert hear(writer) == "open"
-    database.execute("BEGIN IMMEDIATE")  # the record has to wait
-    say(writer, "go on")
-    wait_for(lambda: any(not path.parent.name.startswith(".new-") for path in files_below(settings)))
-    folder = files_below(settings)[0].parents[1]
-    assert store._files.sweep(store._all_ids) == []
-    assert len(files_below(settings)) == 1
-    writer.kill()
-    writer.communicate()
-    database.execute("ROLLBACK")
-    database.close()
+    with keep_from_writing(settings):  # the record has to wait
+        say(writer, "go on")
+        wait_for(lambda: any(not path.parent.name.startswith(".new-") for path in files_below(settings)))
+        folder = files_below(settings)[0].parents[1]
+        assert store._files.sweep(store._all_ids) == []
+        assert len(files_below(settings)) == 1
+        writer.kill()
+        writer.communicate()
     assert store.list(limit=1) == ([], None)
     open_store()
     assert [path.name for path in folder.iterdir()] == [".lock"]

@@ -12,7 +12,7 @@ from service.errors import NotFound
 from service.settings import Settings
 from service.store import ModelStore
 from service.store.cache import UntilChanged
-from service.store.watch import PRAGMA_SECONDS, SqliteWatch
+from service.store.watch import PRAGMA_SECONDS, SqliteWatch, Watch
 from tests.store.making import draft, finish, hear, say, start
 
 
@@ -82,6 +82,21 @@ def test_a_database_that_does_not_answer_keeps_nothing(open_watch: Callable[[], 
     watch._connection.close()
     clock.now += PRAGMA_SECONDS
     assert watch.moment() != before
+
+
+def test_without_a_pragma_a_moment_ends_by_itself(tmp_path: Path, clock: Clock) -> None:
+    """Where other machines may write, a moment lasts until a mark is left on this one, and a second at most."""
+    first, second = (Watch(tmp_path / "mark", clock) for _ in range(2))
+    before = first.moment(), second.moment()
+    clock.now += 0.99
+    assert (first.moment(), second.moment()) == before
+    second.leave_mark()
+    assert first.moment() != before[0]
+    marked = first.moment()
+    clock.now += 0.01
+    assert first.moment() != marked
+    first.close()
+    second.close()
 
 
 def test_values_are_loaded_anew_in_another_moment() -> None:
