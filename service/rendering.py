@@ -20,6 +20,7 @@ from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.tree import STAYS, LeafReason, Surrogates, Tree
 from service.core.weigh import Learner
+from service.readers.cells import keep_apart
 
 EXACT_HALVES = 2**51
 """Up to here the middle of two whole numbers is exact in float64."""
@@ -214,6 +215,9 @@ def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints)
             splits[i] = split
         for i, shown in zip(mine.tolist(), _show_branches(audited, listing, index, rows[mine]), strict=True):
             branches[i] = shown
+    if learner.parameters.empty_branches:
+        for i, feature in enumerate(listing.feature[rows].tolist()):
+            _open_branches(splits[i], branches[i], learner.features[feature].feature, len(audited.tree.classes))
     names = [coded.feature.name for coded in learner.features]
     columns = zip(
         listing.nodes[listing.node[rows]].tolist(), ranks.tolist(), listing.chosen[rows].tolist(),
@@ -234,6 +238,22 @@ def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints)
         }
         for i, (node, rank, chosen, feature, reason, score) in enumerate(columns)
     ]
+
+
+def _open_branches(split: dict[str, Any], branches: list[dict[str, Any]], feature: Feature, classes: int) -> None:
+    """Add the empty branches of a multiway split: one for each category that no row of the node has."""
+    if split["type"] != "multiway":
+        return
+    occupied = [keep_apart(group[0]) for group in split["categories"]]
+    order = [*feature.categories, *([None] if None in occupied else [])]
+    keys = list(map(keep_apart, order))
+    empty: dict[str, Any] = {"n": 0, "weight": 0.0} | ({"counts": [0] * classes} if classes else {})
+    if isinstance(split.get("missing"), int):
+        split["missing"] = keys.index(occupied[split["missing"]])
+    held = dict(zip(occupied, branches, strict=True))
+    split["categories"] = [[label] for label in order]
+    nothing = {"known": empty | {"impurity": 0.0}, "routed": empty}
+    branches[:] = [held.get(key, nothing) for key in keys]
 
 
 def _show_splits(audited: Audited, listing: Listing, index: int, rows: Ints) -> list[dict[str, Any]]:

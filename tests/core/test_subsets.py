@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.core.learn import Learnt
 from service.core.schema import Label, Target
-from service.rendering import show_candidates
+from service.rendering import show_candidates, show_tree_split
 from tests.core.making import audit, classes, grow, labels, list_root, values
 
 NAMES = [f"k{number}" for number in range(12)]
@@ -205,3 +205,21 @@ def find_spread(cells: Sequence[str], drawn: Sequence[float], left: set[str]) ->
         part = [value for name, value in zip(cells, drawn, strict=True) if (name in left) == inside]
         total += sum(value * value for value in part) - sum(part) ** 2 / max(len(part), 1)
     return total
+
+
+def test_empty_branches_are_listed() -> None:
+    """With empty_branches each category has a branch in its place, with nothing in it where no row has it."""
+    cells = ["k1", "k3", "k1", None, "k3", "k3"]
+    target = classes(list("ababab"))
+    columns = [labels("x", cells, NAMES[:5])]
+    for missing in ("direction", "fractional", "branch"):
+        asked = {"nominal": "multiway", "empty_branches": True, "missing": missing, "max_depth": 1}
+        learnt = grow(columns, target, asked)
+        split = next(split for split in show_root(learnt, target) if split["split"]["type"] == "multiway")
+        assert split["chosen"]
+        last = [[None]] if missing == "branch" else []
+        assert split["split"]["categories"] == [[name] for name in NAMES[:5]] + last
+        assert split["split"] == show_tree_split(learnt.tree, 0)
+        occupied = [branch["routed"]["n"] > 0 for branch in split["branches"]]
+        assert occupied == [False, True, False, True, False, *([True] if last else [])]
+        assert [branch["routed"]["n"] for branch in split["branches"]] == learnt.tree.rows[1:].tolist()

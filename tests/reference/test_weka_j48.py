@@ -65,6 +65,24 @@ def test_j48_answers(service: Service, name: str, variant: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["iris", "labor", "vote", "breast_cancer"])
+@pytest.mark.parametrize("variant", ["default", "-U", "-B"])
+def test_j48_audit(service: Service, name: str, variant: str) -> None:
+    """Each split is among its node's candidates with the score that the tree says, the best of them unless raised."""
+    columns, schema = read_table(name)
+    asked = {"algorithm": "j48", "schema": schema, "parameters": VARIANTS[variant]}
+    model = service.train(columns, list(columns)[-1], asked)
+    nodes = service.tree(model)
+    chosen = service.splits(model, {"chosen": "true"})
+    assert [split["node"] for split in chosen] == [node["node"] for node in nodes if not node["leaf"]]
+    for split in chosen:
+        node = nodes[split["node"]]
+        assert (split["feature"], split["split"]) == (node["feature"], node["split"])
+        assert split["rank"] == 1 or node["reason"] == "raised"
+        # what a cut would pay among the rows that came later is worked out by the listing alone
+        assert node["score"] is None or split["score"] == pytest.approx(node["score"], rel=1e-9)
+
+
 def stratify(classes: Sequence[int], folds: int) -> list[int]:
     """The rows in the order that Weka's Instances.stratify gives them: sorted by class by swaps, then dealt out."""
     order = list(range(len(classes)))
