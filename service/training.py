@@ -107,8 +107,8 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     plan = read_plan(request.cross_validation, parameters.seed)
     if request.dissimilarity is not None and task != "dissimilarity":
         raise UnsuitableTask(Fault("/dissimilarity", 'is for the criterion "dissimilarity"'))
-    if len(targets) > 1 or task == "dissimilarity":
-        _check_several(parameters, plan if task == "dissimilarity" else None)
+    if task == "dissimilarity":
+        _check_held_out(parameters, plan)
     keep = find_rows(targets, weight_column, request.missing_target)
     if parameters.criterion == "poisson":
         check_counts(targets[0], keep)
@@ -136,10 +136,12 @@ def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[st
     return pack_summary(summarize_splits(learnt, learnt.target, settings.summary_splits))
 
 
-def _check_several(parameters: Parameters, plan: Plan | None) -> None:
-    """Raise InvalidParameters for what is of one target only."""
-    asked = {"/parameters/pruning": parameters.pruning, "/cross_validation": plan}
-    faults = [Fault(place, "is for a single number or class") for place, value in asked.items() if value is not None]
+def _check_held_out(parameters: Parameters, plan: Plan | None) -> None:
+    """Raise InvalidParameters for what measures held-out rows: their errors would need more dissimilarities."""
+    held_out = parameters.pruning == "reduced_error" or parameters.pruning_folds is not None
+    asked = {"/parameters/pruning": held_out, "/cross_validation": plan is not None}
+    message = 'holds rows out, whose errors are unknown under "dissimilarity"; to prune there are "alpha" and "cp"'
+    faults = [Fault(place, message) for place, is_asked in asked.items() if is_asked]
     if faults:
         raise InvalidParameters(faults)
 

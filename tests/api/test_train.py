@@ -495,6 +495,7 @@ def test_what_is_no_dissimilarity(client: FlaskClient, places_of: Expect, asked:
         ({"parameters": {"criterion": "gini"}}, "/parameters/criterion"),
         ({"task": "classification"}, "/dissimilarity"),
         ({"parameters": {"pruning": "cost_complexity"}}, "/parameters/pruning"),
+        ({"parameters": {"pruning": "reduced_error"}}, "/parameters/pruning"),
         ({"cross_validation": 2}, "/cross_validation"),
     ],
 )

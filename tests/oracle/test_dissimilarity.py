@@ -135,13 +135,29 @@ def check_candidate(
         assert impurity == pytest.approx(exact, rel=1e-9, abs=1e-11)
 
 
-def test_squared_distances_give_the_variance(service: Service) -> None:
-    """By squared Euclidean distances the impurity is the sum of the variances, the tree that of several targets."""
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_squared_distances_give_the_variance(service: Service, alpha: float | None) -> None:
+    """By squared Euclidean distances the impurity is the sum of the variances, the tree that of several targets.
+
+    So it is when both are pruned: the risk of a sum of two variances is twice that of their mean.
+    """
     table = make_table(7)
     data = {name: table[name] for name in ("town", "number", "u", "v")}
-    body = {"data": {"columns": data}, "target": ["u", "v"], "parameters": {"max_depth": 4, "nominal": "one_vs_rest"}}
-    plain = service.tree(service.record(body)["id"])
-    pairs = service.tree(service.record({**body, "dissimilarity": {"metric": "sqeuclidean"}})["id"])
+    plain, pairs = (
+        service.tree(
+            service.record(
+                {
+                    "data": {"columns": data},
+                    "target": ["u", "v"],
+                    "parameters": {"nominal": "one_vs_rest"}
+                    | ({} if alpha is None else {"pruning": "cost_complexity", "alpha": times * alpha}),
+                    "dissimilarity": metric,
+                }
+            )["id"]
+        )
+        for metric, times in ((None, 1), ({"metric": "sqeuclidean"}, 2))
+    )
+    assert len(plain) >= 5
     assert [(node["feature"], node["split"], node["n"]) for node in pairs] == [
         (node["feature"], node["split"], node["n"]) for node in plain
     ]

@@ -34,6 +34,24 @@ def train(service: Service, columns: Table, target: Table, criterion: str, more:
     return service.tree(service.train(data | {"y": target.tolist()}, "y", body))
 
 
+def read_several() -> tuple[Table, Table]:
+    """The progress, the age and the mass of the patients, and the other columns."""
+    columns, target = read_diabetes()
+    return columns[:, 3:], np.stack([target, 1000 * columns[:, 0], 500 * columns[:, 2]], axis=1)
+
+
+def train_several(service: Service, columns: Table, targets: Table, more: Mapping[str, Any]) -> Sequence[Any]:
+    """The nodes of our tree of three targets."""
+    weight = more.get("weight")
+    names = ["progress", "age", "mass"]
+    data = {f"x{place}": column.tolist() for place, column in enumerate(columns.T)}
+    data |= {name: column.tolist() for name, column in zip(names, targets.T, strict=True)}
+    data |= {"w": weight.tolist()} if weight is not None else {}
+    limits = {name: value for name, value in more.items() if name != "weight"}
+    body = {"data": {"columns": data}, "target": names, "parameters": limits, "weight": None if weight is None else "w"}
+    return service.tree(service.record(body)["id"])
+
+
 def assert_alike(ours: Sequence[Any], theirs: Any) -> int:  # noqa: ANN401 - scikit-learn's Tree
     """Impurities and answers agree in all nodes down to where a tie was broken otherwise; how many were compared."""
     waiting, compared, rounding = [(0, 0)], 0, 1e-12 * max(1, theirs.impurity[0])
@@ -84,14 +102,18 @@ def test_absolute_error(service: Service, limits: dict[str, Any], weighted: bool
 @pytest.mark.parametrize("weighted", [False, True])
 def test_several_targets(service: Service, limits: dict[str, Any], weighted: bool) -> None:
     """The progress, the age and the mass at once, by the mean of their variances: every node answers with a list."""
-    columns, target = read_diabetes()
-    targets, columns = np.stack([target, 1000 * columns[:, 0], 500 * columns[:, 2]], axis=1), columns[:, 3:]
+    columns, targets = read_several()
     weight = np.arange(len(targets)) % 3 + 1.0 if weighted else None
     peer = DecisionTreeRegressor(random_state=0, **limits).fit(columns, targets, weight)
-    names = ["progress", "age", "mass"]
-    data = {f"x{place}": column.tolist() for place, column in enumerate(columns.T)}
-    data |= {name: column.tolist() for name, column in zip(names, targets.T, strict=True)}
-    data |= {"w": weight.tolist()} if weight is not None else {}
-    body = {"data": {"columns": data}, "target": names, "parameters": limits, "weight": "w" if weighted else None}
-    nodes = service.tree(service.record(body)["id"])
+    nodes = train_several(service, columns, targets, limits | ({"weight": weight} if weighted else {}))
     assert assert_alike(nodes, peer.tree_) >= min(len(nodes), 15)
+
+
+@pytest.mark.parametrize("alpha", [20.0, 60.0])
+def test_several_targets_pruned(service: Service, alpha: float) -> None:
+    """Cut back to the same cost-complexity, trees of several targets have the same nodes."""
+    columns, targets = read_several()
+    peer = DecisionTreeRegressor(random_state=0, ccp_alpha=alpha).fit(columns, targets)
+    nodes = train_several(service, columns, targets, {"pruning": "cost_complexity", "alpha": alpha})
+    assert 1 < len(nodes) == peer.tree_.node_count
+    assert assert_alike(nodes, peer.tree_) >= len(nodes) - 4
