@@ -190,3 +190,38 @@ def test_reduced_error(client: FlaskClient, retain: str) -> None:
     listed = client.get(f"/models/{record['id']}/splits?node=0").json
     assert listed["nodes"][0]["n"] == 12
     assert sum(branch["routed"]["n"] for branch in listed["splits"][0]["branches"]) == 12
+
+
+SEVERAL: dict[str, list[Any]] = {
+    "x": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    "y": [0.0, 0.1, 0.2, 0.1, 5.0, 5.1, 5.2, 5.0, 9.0, 9.1],
+    "z": [1, 1, 1, 1, 2, 2, 2, 2, 3, 3],
+}
+
+
+@pytest.mark.parametrize("criterion", ["variance", "dissimilarity"])
+def test_several_targets(client: FlaskClient, criterion: str) -> None:
+    """Vectors have a path by their impurity, and a subtree answers by its leaves: means, or medoids."""
+    body = {"data": {"columns": SEVERAL}, "target": ["y", "z"], "parameters": {"criterion": criterion}}
+    record = client.post("/train", json=body).json
+    path = path_of(client, record["id"])["path"]
+    assert path[-1]["leaves"] == 10
+    alpha = path[2]["alpha"]
+    asked = {"pruning": "cost_complexity", "alpha": alpha, "criterion": criterion}
+    trained = client.post("/train", json={**body, "parameters": asked}).json
+    pruned = client.post(f"/models/{record['id']}/prune", json={"alpha": alpha}).json
+    assert trained["tree"] == pruned["tree"] == {"nodes": 5, "leaves": 3, "depth": 2}
+    rows = {"data": {"columns": {"x": [2, 6, 10]}}}
+    answers = [client.post(f"/models/{model['id']}/predict", json=rows).json for model in (trained, pruned)]
+    assert answers[0]["predictions"] == answers[1]["predictions"]
+    assert [round(cells[1]) for cells in map(list, answers[0]["predictions"])] == [1, 2, 3]
+
+
+def test_vectors_are_cross_validated(client: FlaskClient) -> None:
+    """The error of a vector is the mean of its squares; three groups are found and kept."""
+    parameters = {"pruning": "cost_complexity", "pruning_folds": 5, "pruning_choice": "min"}
+    body = {"data": {"columns": SEVERAL}, "target": ["y", "z"], "parameters": parameters}
+    record = client.post("/train", json=body).json
+    path = path_of(client, record["id"])["path"]
+    assert path[2]["xerror"] < path[1]["xerror"] < 1 < 2 * path[0]["xerror"]
+    assert record["tree"]["leaves"] >= 3
