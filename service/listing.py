@@ -17,7 +17,7 @@ from service.core.learn import Learnt
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.rendering import show_candidates, show_listed_head
+from service.rendering_candidates import show_candidates, show_listed_head
 from service.retention import unpack_data, unpack_summary
 from service.store.cache import RecentlyUsed
 from service.store.models import ModelStore

@@ -19,7 +19,7 @@ from service.core.tree import Tree
 from service.core.what_if import pick_described, weigh_described
 from service.errors import InvalidRequest, NotFound, NotRetained
 from service.listing import DataSource, Recent, open_source
-from service.rendering import show_candidates
+from service.rendering_candidates import show_candidates
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
