@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.answers import answer_rows
 from service.core.descend import descend
+from service.core.guide import are_floats, lay_out
 from service.core.monotonic import find_bounds
 from tests.core.making import classes, grow, labels, numbers, values
 
@@ -51,6 +53,31 @@ def test_shares_follow_a_monotonic_feature(rows: list[tuple[int, int, int]], alt
         assert (np.diff(tree.probability[node, 1]) >= -1e-12).all()
         assert (np.diff(tree.prediction[node]) >= 0).all()
         assert tree.probability.sum(1) == pytest.approx(1.0, rel=1e-12)
+
+
+GAPS = st.lists(
+    st.tuples(st.sampled_from([None, *range(8)]), st.sampled_from([None, 0, 1, 2]), st.sampled_from(["p", "q", None]),
+              st.booleans()),
+    min_size=4, max_size=40,
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(GAPS, st.sampled_from(["direction", "branch"]), st.booleans())
+def test_rows_with_gaps_follow_it_too(rows: list[tuple[Any, Any, Any, bool]], missing: str, numeric: bool) -> None:
+    """Whatever other features lack a value, and whatever becomes of it, answers rise with the feature."""
+    xs, zs, cs, marks = (list(column) for column in zip(*rows, strict=True))
+    if len(set(marks)) < 2:
+        return
+    columns = [numbers("x", xs), numbers("z", zs), labels("c", cs, ["p", "q"])]
+    target = values([3.0 * mark for mark in marks]) if numeric else classes(["ab"[mark] for mark in marks])
+    tree = grow(columns, target, {"monotonic": {"x": "up"}, "missing": missing}).tree
+    for z in (None, 0, 1, 2):
+        for c in (None, "p", "q"):
+            asked = [numbers("x", list(range(-1, 9))), numbers("z", [z] * 10), labels("c", [c] * 10, ["p", "q"])]
+            answers = answer_rows(tree, lay_out(tree, are_floats(asked)), asked, 10)
+            shown = answers.prediction if numeric else answers.probability[:, 1]
+            assert (np.diff(shown[answers.index]) >= -1e-9).all()
 
 
 def test_shares_follow_an_ordinal_feature() -> None:

@@ -78,6 +78,16 @@ def test_row_weights(service: Service, name: str, kind: str) -> None:
         assert shared.inner >= 4, shared
 
 
+@pytest.mark.parametrize("leaves", [None, 9])
+def test_limits_on_weight_with_row_weights(service: Service, leaves: int | None) -> None:
+    """A share of the weight of all rows is what each branch needs, also where leaves are grown best first."""
+    weight = np.random.default_rng(3).uniform(0.1, 3.0, len(DIABETES.target))
+    data = Data(DIABETES.values, DIABETES.target.astype(float), weight)
+    asked = {"min_weight_leaf": 0.03 * float(weight.sum()), "max_leaf_nodes": leaves}
+    for shared in assert_alike(service, data, asked, {"min_weight_fraction_leaf": 0.03, "max_leaf_nodes": leaves}):
+        assert shared.inner >= 8, shared
+
+
 @pytest.mark.parametrize("weights", [[1.0, 4.0, 0.5], "balanced"])
 def test_class_weights(service: Service, weights: list[float] | str) -> None:
     """Given class weights, and balanced ones, multiply the weights of the rows."""
