@@ -21,6 +21,7 @@ from service.core.criteria import Floats
 from service.core.judge import is_fewer
 from service.core.monotonic import narrow_bounds, read_values
 from service.core.parting import part_entries
+from service.core.prune_cost import rate_nodes
 from service.core.route import route_entries
 from service.core.scan import arrange
 from service.core.schema import Target
@@ -41,7 +42,7 @@ class Growth:
     ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason, share; ``splits`` the splits taken,
     with the ids of their nodes and first children; ``stands`` their surrogates, with the ids of the nodes. ``leaf:
     (row,)`` is the node that each row has reached (rows that were parted have reached several, of which this is any).
-    Nodes that have become too small for bins are ``waiting``.
+    Nodes that have become too small for bins are ``waiting``. A node that risks no more than ``least`` is not split.
     """
 
     leaf: Ints
@@ -50,6 +51,7 @@ class Growth:
     size: int = 0
     stands: list[tuple[Ints, StandIns]] = field(default_factory=list)
     waiting: list[Open] = field(default_factory=list)
+    least: float = 0.0
 
     def add_nodes(self, chunk: dict[str, Any]) -> Ints:
         """Append nodes; returns their ids."""
@@ -78,6 +80,8 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     batch = make_batch(target, entries, used, bounds)
     impurity = learner.objective.impurity(batch.stats)
     ids = _record(growth, batch, impurity, np.array([-1]), np.array([0]), np.array([0]), np.ones(1))
+    if learner.floor is not None:
+        growth.least = learner.floor.find_least(learner.objective, *_tell_risk(learner, batch), impurity)
     keep = _keep_open(growth, learner, batch, impurity, ids, np.zeros(1, np.int64))
     if not keep.any():
         return growth
@@ -171,11 +175,22 @@ def _keep_open(
     if learner.parts_rows:
         few = is_fewer(learner.objective.criterion.family.weigh(batch.stats), parameters.min_samples_split)
     reason[few] = LeafReason.MIN_SAMPLES_SPLIT
+    if learner.floor is not None:
+        counts, weight = _tell_risk(learner, batch)
+        floor = learner.floor
+        cost, _ = rate_nodes(learner.objective, counts, weight, impurity, floor.costs, floor.risk)
+        reason[cost <= growth.least] = LeafReason.CP
     if parameters.max_depth is not None:
         reason[depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
     reason[impurity <= 0] = LeafReason.PURE
     _set_reasons(growth, ids, reason)
     return np.asarray(reason == 0)
+
+
+def _tell_risk(learner: Learner, batch: Batch) -> tuple[Floats | None, Floats]:
+    """(class, node) the class weights, if there are classes, and (node,) the weight."""
+    counts = batch.stats if learner.objective.criterion.task == "classification" else None
+    return counts, learner.objective.criterion.family.weigh(batch.stats)
 
 
 def _set_reasons(growth: Growth, ids: Ints, reason: Ints) -> None:

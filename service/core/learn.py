@@ -17,7 +17,7 @@ from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
 from service.core.prune import Pruning, grow_and_prune, grow_and_reduce
-from service.core.prune_cost import Costs
+from service.core.prune_cost import Costs, Floor
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
@@ -64,8 +64,12 @@ def learn(
     learner = replace(learner, sizes=sizes)
     costs = Costs(shown, parameters.loss)
 
-    def grow_tree(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Ints]:
-        its_learner = replace(learner, features=some)
+    floor = None
+    if parameters.cp is not None and parameters.max_leaf_nodes is None:
+        floor = Floor(parameters.cp, costs, parameters.risk)
+
+    def grow_tree(some: tuple[CodedFeature, ...], of_some: Target, alpha: float | None) -> tuple[Tree, Ints]:
+        its_learner = replace(learner, features=some, floor=floor and replace(floor, alpha=alpha))
         growth = grow(its_learner, of_some, progress if some is features else None)
         tree, leaf = build_tree(its_learner, of_some, growth, shown, parameters.loss)
         if its_learner.directions is not None:

@@ -25,8 +25,8 @@ from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 
-Growth = Callable[[tuple[CodedFeature, ...], Target], tuple[Tree, Ints]]
-"""Grows a tree on some rows; also gives the leaf of each."""
+Growth = Callable[[tuple[CodedFeature, ...], Target, float | None], tuple[Tree, Ints]]
+"""Grows a tree on some rows, by ``cp`` with an alpha that was found already, if any; also gives the leaf of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def grow_and_prune(
 
     Raises InvalidParameters where there are fewer rows than folds.
     """
-    tree, leaf = grow(features, target)
+    tree, leaf = grow(features, target, None)
     pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()))
     if parameters.pruning == "cost_complexity" or parameters.cp is not None or parameters.pruning_folds is not None:
         tree, leaf, pruning = _prune_by_cost(features, target, parameters, objective, costs, grow, (tree, leaf))
@@ -108,7 +108,7 @@ def grow_and_reduce(
     held = choose_held(target, parameters)
     kept = tuple(coded.take(~held) for coded in features)
     of_kept, of_held = take_target(target, ~held), take_target(target, held)
-    tree, leaf = grow(kept, of_kept)
+    tree, leaf = grow(kept, of_kept, None)
     ends = find_ends(tree, [coded.take(held).as_column() for coded in features], of_held)
     pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), held_out=of_held.rows)
     tree, place = cut_back(tree, find_idle(tree, of_held, ends, costs), LeafReason.REDUCED_ERROR)
@@ -127,7 +127,7 @@ def _prune_by_cost(
         return find_subtrees(of_tree, objective, costs, parameters, floor)
 
     def grow_path(some: tuple[CodedFeature, ...], of_some: Target) -> tuple[Tree, Path]:
-        other = grow(some, of_some)[0]
+        other = grow(some, of_some, floor)[0]
         return other, find(other)
 
     path = find(tree)

@@ -71,29 +71,46 @@ class Path:
 
 
 def find_risks(tree: Tree, objective: Objective, costs: Costs, risk: str) -> Risks:
-    """R(t), which adds up over leaves.
+    """R(t), which adds up over leaves; ``risk``: see `rate_nodes`."""
+    counts = tree.counts if tree.classes else None
+    cost, weight = rate_nodes(objective, counts, tree.weight, tree.impurity, costs, risk)
+    return Risks(cost, float(weight[0]))
+
+
+def rate_nodes(
+    objective: Objective, counts: Floats | None, weight: Floats, impurity: Floats, costs: Costs, risk: str
+) -> tuple[Floats, Floats]:
+    """(node,) R of nodes as leaves, and their weights as these are counted; ``counts: (class, node)``, if any.
 
     ``risk``: "error" is the cost of the cheapest answer (rpart's risk), "impurity" the criterion's impurity times the
-    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost; of rates that were
-    shrunk, they cost more.
+    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost.
     """
-    if not tree.classes:
-        return Risks(tree.weight * tree.impurity + _weigh_shrinkage(tree), float(tree.weight[0]))
+    if counts is None:
+        return weight * impurity, weight
     if risk == "impurity":
-        weight = objective.criterion.family.weigh(objective.alter(tree.counts))
-        return Risks(weight * tree.impurity, float(weight[0]))
-    root = tree.counts[:, 0] if costs.weight is None else tree.counts[:, 0] * costs.weight
-    cost: Floats = np.einsum("cn,ca->an", tree.counts, costs.of_answers(len(tree.classes))).min(0)
-    return Risks(cost, float(root.sum()))
+        altered = objective.criterion.family.weigh(objective.alter(counts))
+        return altered * impurity, altered
+    cost: Floats = np.einsum("cn,ca->an", counts, costs.of_answers(len(counts))).min(0)
+    shown: Floats = (counts if costs.weight is None else counts * costs.weight[:, None]).sum(0)
+    return cost, shown
 
 
-def _weigh_shrinkage(tree: Tree) -> Floats:
-    """(node,) by how much half the Poisson deviance about the answers is more than that about the means."""
-    if tree.statistic != "deviance":
-        return np.zeros(tree.nodes)
-    ratio = np.divide(tree.mean, tree.prediction, out=np.ones(tree.nodes), where=tree.prediction > 0)
-    log = np.log(ratio, out=np.zeros(tree.nodes), where=ratio > 0)
-    return np.asarray(tree.weight * tree.prediction * (ratio * log - ratio + 1.0))
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Growth stops at nodes whose whole risk is worth no more than this: no split below could be worth it.
+
+    ``cp`` is a share of the root's risk; where ``alpha`` is given, risk per unit of weight, that counts instead.
+    """
+
+    cp: float
+    costs: Costs
+    risk: str
+    alpha: float | None = None
+
+    def find_least(self, objective: Objective, counts: Floats | None, weight: Floats, impurity: Floats) -> float:
+        """The most that a node may risk without being split, given the root: arrays of one node."""
+        cost, total = rate_nodes(objective, counts, weight, impurity, self.costs, self.risk)
+        return float(self.cp * cost[0] if self.alpha is None else self.alpha * total[0])
 
 
 def find_path(tree: Tree, risks: Risks, floor: float = 0.0) -> Path:

@@ -28,6 +28,7 @@ from service.core.encoding import CodedFeature
 from service.core.medians import find_medians
 from service.core.objective import Objective
 from service.core.parameters import Parameters
+from service.core.prune_cost import Floor
 from service.core.runs import Weighed
 from service.core.scan import Grouping, Ordered, scan_cuts
 from service.core.schema import Target
@@ -123,7 +124,8 @@ _LACK = {"branch": Lack.BRANCH, "surrogate": Lack.APART, "fractional": Lack.APAR
 class Learner:
     """Everything about a run that does not change from node to node.
 
-    ``directions: (feature,)`` 1, -1 or 0: predictions must rise, fall, or may do either.
+    ``directions: (feature,)`` 1, -1 or 0: predictions must rise, fall, or may do either. ``floor``: which nodes are not
+    worth a split whatever it is.
     """
 
     features: tuple[CodedFeature, ...]
@@ -131,6 +133,7 @@ class Learner:
     parameters: Parameters
     directions: Ints | None = None
     sizes: Sizes = Sizes()
+    floor: Floor | None = None
 
     def is_ordered(self, feature: int) -> bool:
         """True where a feature is split by cuts along its order."""

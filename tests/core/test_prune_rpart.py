@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core.learn import build_objective
+from service.core.learn import build_objective, learn
+from service.core.prune import find_subtrees
 from service.core.prune_cost import Costs, Risks, find_cut, find_path, find_risks
+from service.core.prune_cut import cut_back
 from service.core.prune_rpart import find_order, follow_rpart
-from service.core.tree import Tree
+from service.core.tree import LeafReason, Tree
 from tests.core.growing import resolved
+from tests.core.making import numbers, values
 from tests.core.pruning import SLOWLY, Grown, grown_trees
 
 
@@ -120,3 +123,41 @@ def test_stumps_of_both_sequences_agree(made: tuple[Grown, Risks]) -> None:
     assert ours.alpha.tolist() == pytest.approx(theirs.alpha.tolist(), abs=1e-12)
     assert ours.leaves.tolist() == theirs.leaves.tolist()
     assert ours.risk.tolist() == pytest.approx(theirs.risk.tolist(), abs=1e-12)
+
+
+@SLOWLY
+@given(
+    grown_trees(),
+    st.sampled_from([0.0, 0.013, 0.07, 0.11, 0.31]),
+    st.sampled_from(["breiman", "rpart"]),
+    st.sampled_from(["error", "impurity"]),
+)
+def test_what_growth_leaves_out(grown: Grown, cp: float, sequence: str, risk: str) -> None:
+    """Nodes that are not worth a split whatever it is are not grown, and the tree is that of cutting it all back."""
+    asked = {**grown.parameters, "sequence": sequence, "risk": risk}
+    learnt = learn(grown.columns, grown.target, resolved(grown.target, {**asked, "cp": cp}))
+    parameters = resolved(grown.target, asked)
+    objective, shown = build_objective(grown.target, parameters, None)
+    costs = Costs(shown, parameters.loss)
+    risks = find_risks(grown.tree, objective, costs, risk)
+    path = find_subtrees(grown.tree, objective, costs, parameters, cp * float(risks.cost[0]) / risks.total)
+    expected, place = cut_back(grown.tree, find_cut(grown.tree, path, 0), LeafReason.CP)
+    assert learnt.pruning.nodes <= grown.tree.nodes
+    tree = learnt.tree
+    for name in ("parent", "feature", "form", "rows", "counts", "mean", "prediction"):
+        assert getattr(tree, name).tolist() == getattr(expected, name).tolist()
+    assert (tree.reason[expected.reason == LeafReason.CP] == LeafReason.CP).all()
+    assert learnt.leaf.tolist() == place[grown.learnt.leaf].tolist()
+    assert learnt.pruning.path is not None
+    assert learnt.pruning.path.alpha.tolist() == pytest.approx(path.alpha.tolist(), abs=1e-12)
+
+
+def test_a_small_cp_share_spares_growth() -> None:
+    """Of a large noisy table nearly all nodes are never searched for a split."""
+    source = np.random.default_rng(1)
+    x = source.normal(size=4000)
+    target = values((np.sign(x) + source.normal(size=4000)).tolist())
+    columns = [numbers("x", x.tolist()), numbers("z", source.normal(size=4000).tolist())]
+    learnt = learn(columns, target, resolved(target, {"cp": 0.01}))
+    assert learnt.tree.is_leaf.sum() < 10
+    assert learnt.pruning.nodes < 400
