@@ -17,7 +17,7 @@ from service.core.learn import Learnt
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.rendering_candidates import show_candidates, show_listed_head
+from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
 from service.retention import unpack_data, unpack_summary
 from service.store.cache import RecentlyUsed
 from service.store.models import ModelStore
@@ -62,7 +62,7 @@ class DataView:
     def __init__(self, audited: Audited, listing: Listing, place: int, query: SplitQuery) -> None:
         self.node = int(listing.nodes[place])
         self._audited, self._listing, self._place = audited, listing, place
-        self._rows = listing.find_rows(place)
+        self._rows, self._measure = listing.find_rows(place), query.measure
         self._ranks = listing.rank[self._rows] if query.measure is None else rank_by(listing, query.measure, self._rows)
         self._chosen = self._select(query)
 
@@ -71,8 +71,12 @@ class DataView:
         return len(self._chosen)
 
     def head(self) -> dict[str, Any]:
-        """What is said of the node."""
-        return show_listed_head(self._audited, self._listing, self._place)
+        """What is said of the node; under another measure than the model's also what that would have taken."""
+        head = show_listed_head(self._audited, self._listing, self._place)
+        if self._measure is None:
+            return head
+        ranked = show_reranked(self._audited, self._listing, self._rows, self._ranks, self._measure)
+        return head | {"by_measure": ranked}
 
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from service.core.assemble import place_thresholds
-from service.core.audit import Audited, Listing, find_margins, gather_branches
+from service.core.audit import Audited, Listing, Margin, find_margin, gather_branches
 from service.core.candidates import Candidates, Form, Lack
-from service.core.criteria import Floats, find_variances
+from service.core.criteria import LOWER_IS_BETTER, Floats, find_variances
 from service.core.encoding import CodedFeature
 from service.core.judge import Reason
 from service.core.schema import Feature, Label, Statistic
@@ -35,10 +35,44 @@ from service.rendering import (
 
 def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str, Any]:
     """What a listing says of a node (an index into its nodes), with how far its best candidate is ahead."""
-    nearest, other = find_margins(listing, node)
+    rows = listing.find_rows(node)
+    margin = find_margin(listing, rows, listing.rank[rows], listing.score[rows])
     number = int(listing.nodes[node])
     surrogates = {} if audited.tree.is_leaf[number] else show_surrogates(audited.tree, number)
-    return show_head(audited.tree, number) | {"margin": {"any": nearest, "other_feature": other}} | surrogates
+    return show_head(audited.tree, number) | {"margin": show_margin(margin)} | surrogates
+
+
+def show_margin(margin: Margin) -> dict[str, float | None]:
+    """How far the best candidate is ahead, absolute and as a share of its score."""
+    return {
+        "any": margin.nearest,
+        "other_feature": margin.other,
+        "any_relative": margin.relate(margin.nearest),
+        "other_feature_relative": margin.relate(margin.other),
+    }
+
+
+def show_reranked(audited: Audited, listing: Listing, rows: Ints, ranks: Ints, measure: str) -> dict[str, Any]:
+    """Which split of a node another measure would have taken, and how far that is from the tree's.
+
+    ``rows``, ``ranks``: (candidate,) all candidates of the node.
+    """
+    scores = listing.score_rows(measure, rows)
+    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
+    margin = find_margin(listing, rows, ranks, sign * scores)
+    first, chosen = np.flatnonzero(ranks == 1), np.flatnonzero(listing.chosen[rows])
+    shown: dict[str, Any] = {"measure": measure, "split": None, "same": None, "score": None, "chosen_score": None}
+    if len(chosen):
+        shown["chosen_score"] = show_number(float(scores[chosen[0]]))
+    if len(first):
+        taken = show_candidates(audited, listing, rows[first], ranks[first])[0]
+        shown["split"] = {"feature": taken["feature"], **taken["split"]}
+        shown["score"] = show_number(float(scores[first[0]]))
+        shown["same"] = bool(listing.chosen[rows[first[0]]]) if len(chosen) else None
+    gap = None
+    if len(first) and len(chosen):
+        gap = show_number(sign * float(scores[first[0]] - scores[chosen[0]]))
+    return shown | {"gap": gap, "margin": show_margin(margin)}
 
 
 def show_candidates(audited: Audited, listing: Listing, rows: Ints, ranks: Ints) -> list[dict[str, Any]]:

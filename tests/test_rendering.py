@@ -119,7 +119,12 @@ def test_the_margin() -> None:
     listing = list_root(learnt, target)
     gains = sorted((s for s in listing.score.tolist()), reverse=True)
     head = show_listed_head(audit(learnt, target), listing, 0)
-    assert head["margin"] == {"any": pytest.approx(gains[0] - gains[1]), "other_feature": None}
+    assert head["margin"] == {
+        "any": pytest.approx(gains[0] - gains[1]),
+        "other_feature": None,
+        "any_relative": pytest.approx((gains[0] - gains[1]) / gains[0]),
+        "other_feature_relative": None,
+    }
     assert gains[0] == pytest.approx(0.5)
     leaf = list_candidates(audit(learnt, target), np.array([1]))
-    assert show_listed_head(audit(learnt, target), leaf, 0)["margin"] == {"any": None, "other_feature": None}
+    assert show_listed_head(audit(learnt, target), leaf, 0)["margin"] == dict.fromkeys(head["margin"])

@@ -79,6 +79,11 @@ SURROGATES: dict[str, Any] = {
 }
 
 
+MARGIN = {
+    name: {"type": ["number", "null"]} for name in ("any", "other_feature", "any_relative", "other_feature_relative")
+}
+
+
 class SplitsQuery(Envelope):
     """Which candidates to list."""
 
@@ -114,7 +119,22 @@ class AuditedNodeSchema(Schema):
         {
             "type": ["object", "null"],
             "description": "By how much the chosen split is better than the next one",
-            "properties": {"any": {"type": ["number", "null"]}, "other_feature": {"type": ["number", "null"]}},
+            "properties": MARGIN,
+        }
+    )
+    by_measure = Anything(
+        {
+            "type": "object",
+            "description": "With `measure` only: which split it would have taken, and how far apart the two are",
+            "properties": {
+                "measure": {"type": "string"},
+                "split": {"type": ["object", "null"], "description": "The split that is best by the measure"},
+                "same": {"type": ["boolean", "null"], "description": "Whether the tree took it; null in a leaf"},
+                "score": {"type": ["number", "string", "null"], "description": "Its score by the measure"},
+                "chosen_score": {"type": ["number", "string", "null"], "description": "That of the tree's split"},
+                "gap": {"type": ["number", "string", "null"], "description": "By how much it is better"},
+                "margin": {"type": "object", "properties": MARGIN},
+            },
         }
     )
     surrogates = Anything(SURROGATES)

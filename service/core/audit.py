@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Candidates
-from service.core.criteria import LOWER_IS_BETTER, Floats
+from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.descend_parts import descend_parts
 from service.core.guide import are_floats, lay_out
 from service.core.judge import Reason, judge
@@ -337,22 +337,49 @@ def _rank(node: Ints, ranked: NDArray[np.bool_], keys: Sequence[Floats]) -> Ints
 
 
 def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
-    """Ranks of ``rows``, all candidates of a node, under another measure; 0 where inadmissible or undefined."""
+    """Ranks of ``rows``, all candidates of a node, under another measure; 0 where inadmissible or undefined.
+
+    Scores that differ by less than a trillionth of the best are tied, and the first of them is the first, as the
+    learner has it.
+    """
+    if measure == listing.objective.criterion.measure and not listing.priced:
+        return listing.rank[rows]
     score = listing.score_rows(measure, rows) * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
     ranked = (listing.reason[rows] == 0) & ~np.isnan(score)
-    return _rank(listing.node[rows], ranked, [np.nan_to_num(score)])
+    score = np.where(ranked, score, -np.inf)
+    best = score.max(initial=-np.inf)
+    tied = ranked & (score >= best - TOLERANCE * abs(best)) if np.isfinite(best) else ranked & (score == best)
+    return _rank(listing.node[rows], ranked, [tied.astype(float), np.where(tied, 0.0, score)])
 
 
-def find_margins(listing: Listing, node: int) -> tuple[float | None, float | None]:
-    """How far the best admissible candidate of a node is ahead of the next one, and of the best of another feature."""
-    rows = listing.find_rows(node)
-    rank, score = listing.rank[rows], listing.score[rows]
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """How far the best admissible candidate of a node is ahead; None where there is none to compare with.
+
+    ``nearest`` of the next one, ``other`` of the best on another feature; ``best`` is its score.
+    """
+
+    best: float | None = None
+    nearest: float | None = None
+    other: float | None = None
+
+    def relate(self, ahead: float | None) -> float | None:
+        """A margin as a share of the best score."""
+        return ahead / abs(self.best) if ahead is not None and self.best else None
+
+
+def find_margin(listing: Listing, rows: Ints, rank: Ints, score: Floats) -> Margin:
+    """The margin of the first of ``rows``, all candidates of a node, with their ranks and scores: (candidate,).
+
+    Scores are such that more is better.
+    """
     first, second = np.flatnonzero(rank == 1), np.flatnonzero(rank == 2)
     if not len(first):
-        return None, None
+        return Margin()
     best = float(score[first[0]])
     other = score[(rank > 0) & (listing.feature[rows] != listing.feature[rows[first[0]]])]
-    return (
+    return Margin(
+        best,
         best - float(score[second[0]]) if len(second) else None,
         best - float(np.nanmax(other)) if len(other) else None,
     )

@@ -33,7 +33,7 @@ def test_page(client: FlaskClient, model: dict[str, Any]) -> None:
     assert body["total"] == len(body["splits"])
     assert [node["node"] for node in body["nodes"]] == sorted({split["node"] for split in body["splits"]})
     assert body["nodes"][0]["counts"] == [5, 9]
-    assert set(body["nodes"][0]["margin"]) == {"any", "other_feature"}
+    assert set(body["nodes"][0]["margin"]) == {"any", "other_feature", "any_relative", "other_feature_relative"}
 
 
 def test_splits_agree_with_the_tree(client: FlaskClient) -> None:
@@ -178,3 +178,36 @@ def test_summary_kept(make_app: MakeApp, tennis: dict[str, list[Any]]) -> None:
         assert split == everything[split["node"], str(split["split"]), split["feature"]]
     per_feature = [(split["node"], split["feature"]) for split in brief["splits"]]
     assert max(map(per_feature.count, per_feature)) == 2
+
+
+@pytest.mark.parametrize("measure", ["goodness", "entropy_cost", "gain_ratio", "gini_gain"])
+def test_what_another_measure_would_have_taken(client: FlaskClient, model: dict[str, Any], measure: str) -> None:
+    """The head names the best admissible split by the measure, its lead and its distance from the tree's split."""
+    path = f"/models/{model['id']}/splits?limit=1000"
+    sign = -1 if measure.endswith("cost") else 1
+    for head in client.get(f"{path}&measure={measure}").json["nodes"]:
+        listed = client.get(f"{path}&sort=position&node={head['node']}").json["splits"]
+        rivals = [split for split in listed if split["admissible"] and split["scores"][measure] is not None]
+        chosen = next((split for split in listed if split["chosen"]), None)
+        shown = head["by_measure"]
+        assert shown["measure"] == measure
+        if not rivals:
+            assert (shown["split"], shown["gap"]) == (None, None)
+            continue
+        scores = [sign * split["scores"][measure] for split in rivals]
+        best = next(split for split, score in zip(rivals, scores, strict=True) if score >= max(scores) - 1e-12)
+        assert shown["split"] == {"feature": best["feature"], **best["split"]}
+        assert shown["score"] == best["scores"][measure]
+        assert shown["margin"]["any"] == (pytest.approx(max(scores) - sorted(scores)[-2]) if len(scores) > 1 else None)
+        others = [s for split, s in zip(rivals, scores, strict=True) if split["feature"] != best["feature"]]
+        assert shown["margin"]["other_feature"] == (pytest.approx(max(scores) - max(others)) if others else None)
+        if chosen is None:
+            assert (shown["same"], shown["chosen_score"], shown["gap"]) == (None, None, None)
+            continue
+        assert shown["same"] == (best == chosen)
+        assert shown["gap"] == pytest.approx(max(scores) - sign * chosen["scores"][measure])
+
+
+def test_no_measure_no_comparison(client: FlaskClient, model: dict[str, Any]) -> None:
+    """Without another measure heads say nothing of one."""
+    assert all("by_measure" not in head for head in client.get(f"/models/{model['id']}/splits").json["nodes"])
