@@ -68,9 +68,11 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, toler
         within = objective.score_within(branches, objective.alter(batch.stats)[:, node], selection, price=price)
         baseline = objective.baseline(batch.stats)[node]
     else:
-        gone = objective.alter(table.gone)
-        within = objective.score_within(branches, branches.sum(1), selection, gone, price)
-        baseline = objective.baseline(table.branches.sum(1))
+        known = table.branches[:, 0].copy()
+        for branch in range(1, table.branches.shape[1]):
+            known += table.branches[:, branch]  # several times as fast as a sum over an axis in the middle
+        within = objective.score_within(branches, objective.alter(known), selection, objective.alter(table.gone), price)
+        baseline = objective.baseline(known)
     reason = np.zeros(len(node), np.uint8)
     with np.errstate(invalid="ignore"):
         gain = within - baseline

@@ -141,9 +141,9 @@ class Objective:
 
     def baseline(self, stats: Floats) -> Floats:
         """(node,) the score of not splitting: what a candidate has to beat."""
-        altered = self.alter(stats)
         if self.criterion.measure != "positive_correctness" or self.positive is None:
-            return np.zeros(altered.shape[1:])
+            return np.zeros(stats.shape[1:])
+        altered = self.alter(stats)
         positive = altered[self.positive]
         return np.asarray(np.maximum(0.0, 2 * positive - altered.sum(0)))
 
