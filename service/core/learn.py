@@ -65,7 +65,8 @@ def learn(
     costs = Costs(shown, parameters.loss)
 
     floor = None
-    if parameters.cp is not None and parameters.max_leaf_nodes is None:
+    # of a limited number of leaves it would spare some for others, and shrunk rates risk more than is known in growth
+    if parameters.cp is not None and parameters.max_leaf_nodes is None and parameters.rate_prior is None:
         floor = Floor(parameters.cp, costs, parameters.risk)
 
     def grow_tree(some: tuple[CodedFeature, ...], of_some: Target, alpha: float | None) -> tuple[Tree, Ints]:

@@ -74,7 +74,16 @@ def find_risks(tree: Tree, objective: Objective, costs: Costs, risk: str) -> Ris
     """R(t), which adds up over leaves; ``risk``: see `rate_nodes`."""
     counts = tree.counts if tree.classes else None
     cost, weight = rate_nodes(objective, counts, tree.weight, tree.impurity, costs, risk)
-    return Risks(cost, float(weight[0]))
+    return Risks(cost + _weigh_shrinkage(tree), float(weight[0]))
+
+
+def _weigh_shrinkage(tree: Tree) -> Floats:
+    """(node,) by how much half the Poisson deviance about the answers is more than that about the means."""
+    if tree.statistic != "deviance":
+        return np.zeros(tree.nodes)
+    ratio = np.divide(tree.mean, tree.prediction, out=np.ones(tree.nodes), where=tree.prediction > 0)
+    log = np.log(ratio, out=np.zeros(tree.nodes), where=ratio > 0)
+    return np.asarray(tree.weight * tree.prediction * (ratio * log - ratio + 1.0))
 
 
 def rate_nodes(
@@ -83,7 +92,8 @@ def rate_nodes(
     """(node,) R of nodes as leaves, and their weights as these are counted; ``counts: (class, node)``, if any.
 
     ``risk``: "error" is the cost of the cheapest answer (rpart's risk), "impurity" the criterion's impurity times the
-    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost.
+    weight (scikit-learn's); for numbers both are the latter, which is what the answers cost; of rates that were
+    shrunk, they cost more.
     """
     if counts is None:
         return weight * impurity, weight
