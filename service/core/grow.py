@@ -14,21 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.bins import bin_features
-from service.core.candidates import Form, Lack
-from service.core.coarse import can_bound
+from service.core.candidates import Form
 from service.core.criteria import Floats
 from service.core.judge import is_fewer
 from service.core.monotonic import narrow_bounds, read_values
-from service.core.parting import part_entries
 from service.core.prune_cost import rate_nodes
-from service.core.route import route_entries
-from service.core.scan import arrange
+from service.core.route import Children, route_entries, send_entries
 from service.core.schema import Target
 from service.core.search import Splits, search
 from service.core.statistics import Entries, Ints
 from service.core.surrogates import StandIns, stand_in
 from service.core.tree import LeafReason
+from service.core.upkeep import lay_out, pass_on
 from service.core.weigh import Batch, Learner, make_batch
 
 Progress = Callable[[int, int], None]
@@ -134,37 +131,6 @@ def _read_weights(batch: Batch) -> Floats:
     return np.ones(len(batch.entries.row)) if batch.entries.weight is None else batch.entries.weight
 
 
-def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
-    """The batch with the rows of ordered features binned or in order, whichever is quicker to search.
-
-    ``few``: its nodes have few rows each, however many there are.
-    """
-    if learner.parts_rows:
-        return batch  # what is kept up by row knows of one entry only
-    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
-    numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
-    if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner) and numeric.any():
-        return replace(batch, binned=bin_features(learner.features, lines[numeric]))
-    if not len(lines):
-        return batch
-    ordered = arrange(learner.features, lines, batch.entries.row)
-    if batch.entries.nodes > 1:
-        child = np.empty(batch.tally.all_rows, np.int32)
-        child[batch.entries.row] = batch.entries.node
-        ordered = ordered.regroup(child, batch.entries.node, np.zeros(1, np.int64))
-    return replace(batch, ordered=ordered)
-
-
-def can_scan(learner: Learner, feature: int) -> bool:
-    """True where the cuts of a feature are read off rows kept in its order.
-
-    Counts give those with a third branch for what is missing, those where it is set apart, and those whose branches
-    are told by more than sums.
-    """
-    counted = learner.lack is not Lack.DIRECTED and learner.features[feature].has_missing
-    return learner.is_ordered(feature) and not counted and learner.objective.criterion.adds_up
-
-
 def _keep_open(
     growth: Growth, learner: Learner, batch: Batch, impurity: Floats, ids: Ints, depth: Ints
 ) -> NDArray[np.bool_]:
@@ -221,40 +187,7 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
         growth.stands.append((front.ids, stands))
     growth.splits.append((front.ids, growth.size + first, replace(splits, side=None)))
     # handed on without a name here, so that the arrays of a level end with it
-    return _open_children(growth, learner, target, front, splits, _send(learner, front.batch, route, branches))
-
-
-@dataclass(frozen=True, slots=True)
-class Children:
-    """Children of the nodes of a batch, in node order, with what comes to them.
-
-    ``parent``, ``branch``: (child,); ``share: (child,)`` of the parent's known weight, 1 where rows are not parted.
-    """
-
-    entries: Entries
-    parent: Ints
-    branch: Ints
-    share: Floats
-
-
-def _send(learner: Learner, batch: Batch, route: Ints, branches: Ints) -> Children:
-    """Entries to children, by the ``route: (entry,)``; `NO_ROUTE` is parted among all or stays.
-
-    ``branches: (node,)`` counts the children, 0 where there is no split.
-    """
-    first = np.cumsum(branches) - branches
-    parent = np.repeat(np.arange(len(branches)), branches)
-    branch = np.arange(len(parent)) - first[parent]
-    child = np.repeat(np.where(branches > 0, first, -1 - len(parent)), batch.rows)
-    child += route
-    share = np.ones(len(parent))
-    if learner.lack is Lack.APART:
-        lost = (branches > 0)[batch.entries.node] & (route < 0)
-        child[lost] = -1
-        if learner.parts_rows:
-            entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
-            return Children(entries, parent, branch, share)
-    return Children(batch.entries.regroup(child, len(parent)), parent, branch, share)
+    return _open_children(growth, learner, target, front, splits, send_entries(learner, front.batch, route, branches))
 
 
 def _open_children(
@@ -287,22 +220,7 @@ def _open_children(
     if not keep.all():
         batch = batch.keep(keep)
     del entries
-    return Open(_pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
-
-
-def _pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
-    """``batch``, children of nodes of ``above``, with the rows in order or the bins that these had."""
-    kept = batch.entries.row
-    if above.binned is not None:
-        place = np.empty(rows, np.int64)
-        place[above.entries.row] = np.arange(len(above.entries.row))
-        place = place[kept]
-        return replace(batch, binned=above.binned.reorder(place))
-    if above.ordered is not None:
-        child = np.full(rows, -1, np.int32)
-        child[kept] = batch.entries.node
-        return replace(batch, ordered=above.ordered.regroup(child, batch.entries.node, above.starts()))
-    return batch
+    return Open(pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
 
 
 def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray[np.bool_]:

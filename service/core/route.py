@@ -1,18 +1,21 @@
-"""Splits -> routes: the branch that each entry takes at its node."""
+"""Splits -> routes: the branch that each entry takes at its node, and the children that it comes to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import NO_ROUTE, Form
+from service.core.candidates import NO_ROUTE, Form, Lack
+from service.core.criteria import Floats
 from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.parting import part_entries
 from service.core.search import Splits, levels_of
 from service.core.statistics import Entries, Ints
-from service.core.weigh import Learner
+from service.core.weigh import Batch, Learner
 
 
 def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
@@ -69,3 +72,36 @@ def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
     node, code, branch = splits.category
     table[offset[node] + code] = branch
     return offset, table
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """Children of the nodes of a batch, in node order, with what comes to them.
+
+    ``parent``, ``branch``: (child,); ``share: (child,)`` of the parent's known weight, 1 where rows are not parted.
+    """
+
+    entries: Entries
+    parent: Ints
+    branch: Ints
+    share: Floats
+
+
+def send_entries(learner: Learner, batch: Batch, route: Ints, branches: Ints) -> Children:
+    """Entries to children, by the ``route: (entry,)``; `NO_ROUTE` is parted among all or stays.
+
+    ``branches: (node,)`` counts the children, 0 where there is no split.
+    """
+    first = np.cumsum(branches) - branches
+    parent = np.repeat(np.arange(len(branches)), branches)
+    branch = np.arange(len(parent)) - first[parent]
+    child = np.repeat(np.where(branches > 0, first, -1 - len(parent)), batch.rows)
+    child += route
+    share = np.ones(len(parent))
+    if learner.lack is Lack.APART:
+        lost = (branches > 0)[batch.entries.node] & (route < 0)
+        child[lost] = -1
+        if learner.parts_rows:
+            entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
+            return Children(entries, parent, branch, share)
+    return Children(batch.entries.regroup(child, len(parent)), parent, branch, share)

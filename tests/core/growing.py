@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from service.core.encoding import encode
-from service.core.grow import lay_out
 from service.core.learn import Learnt, build_learner, learn
 from service.core.parameters import Parameters, resolve
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Entries
+from service.core.upkeep import lay_out
 from service.core.weigh import Batch, Learner, Sizes, make_batch
 
 SORTED = Sizes(coarse=10**9)

@@ -1,0 +1,59 @@
+"""What is kept up by row from level to level: bins, or rows in the order of values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from service.core.bins import bin_features
+from service.core.candidates import Lack
+from service.core.coarse import can_bound
+from service.core.scan import arrange
+from service.core.weigh import Batch, Learner
+
+
+def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
+    """The batch with the rows of ordered features binned or in order, whichever is quicker to search.
+
+    ``few``: its nodes have few rows each, however many there are.
+    """
+    if learner.parts_rows:
+        return batch  # what is kept up by row knows of one entry only
+    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
+    numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
+    if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner) and numeric.any():
+        return replace(batch, binned=bin_features(learner.features, lines[numeric]))
+    if not len(lines):
+        return batch
+    ordered = arrange(learner.features, lines, batch.entries.row)
+    if batch.entries.nodes > 1:
+        child = np.empty(batch.tally.all_rows, np.int32)
+        child[batch.entries.row] = batch.entries.node
+        ordered = ordered.regroup(child, batch.entries.node, np.zeros(1, np.int64))
+    return replace(batch, ordered=ordered)
+
+
+def can_scan(learner: Learner, feature: int) -> bool:
+    """True where the cuts of a feature are read off rows kept in its order.
+
+    Counts give those with a third branch for what is missing, those where it is set apart, and those whose branches
+    are told by more than sums.
+    """
+    counted = learner.lack is not Lack.DIRECTED and learner.features[feature].has_missing
+    return learner.is_ordered(feature) and not counted and learner.objective.criterion.adds_up
+
+
+def pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
+    """``batch``, children of nodes of ``above``, with the rows in order or the bins that these had."""
+    kept = batch.entries.row
+    if above.binned is not None:
+        place = np.empty(rows, np.int64)
+        place[above.entries.row] = np.arange(len(above.entries.row))
+        place = place[kept]
+        return replace(batch, binned=above.binned.reorder(place))
+    if above.ordered is not None:
+        child = np.full(rows, -1, np.int32)
+        child[kept] = batch.entries.node
+        return replace(batch, ordered=above.ordered.regroup(child, batch.entries.node, above.starts()))
+    return batch
