@@ -11,6 +11,7 @@ from service import __version__
 from service.api import (
     aliases,
     arguments,
+    compare,
     docs,
     errors,
     evaluate,
@@ -46,6 +47,7 @@ RESOURCES = (
     what_if.blueprint,
     tree.blueprint,
     predict.blueprint,
+    compare.blueprint,
     pruning.blueprint,
     evaluate.blueprint,
     importance.blueprint,

@@ -83,9 +83,9 @@ class TrainingData(JsonObject):
 class PredictionData(JsonObject):
     """The table of `/predict`, which may also be rows alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, required: bool = True) -> None:
         forms = [_COLUMNS, _RECORDS, _HEADER_AND_ROWS, _ROWS_ALONE]
-        super().__init__({"description": _ABOUT_DATA, "oneOf": forms}, required=True)
+        super().__init__({"description": _ABOUT_DATA, "oneOf": forms}, required=required, allow_none=not required)
 
 
 class ClassLabel(Anything):

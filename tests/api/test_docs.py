@@ -148,6 +148,8 @@ def test_answers_are_as_described(
         ("/models/{name}/aliases/{alias}", "put", "/models/golf/aliases/champion", {"version": 1}),
         ("/models/{name}/aliases", "get", "/models/golf/aliases", None),
         (f"{reference}/splits/score", "post", "/models/golf/splits/score", described),
+        (f"{reference}/compare", "post", "/models/golf/compare", {"with": "golf", **rows}),
+        (f"{reference}/compare", "post", "/models/warm/compare", {"with": "warm", **numbers}),
         ("/jobs", "get", "/jobs", None),
         ("/splits/score", "post", "/splits/score", score),
         ("/health/live", "get", "/health/live", None),

@@ -1,0 +1,155 @@
+"""Two models side by side: what they were taught with, how their trees differ, and where their answers do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from service.core.errors import Fault
+from service.core.schema import Table
+from service.core.tree import Tree
+from service.errors import InvalidRequest
+from service.prediction import predict
+from service.rendering import show_answer, show_tree_split
+from service.store.models import ModelStore
+from service.store.records import ModelRecord
+
+MOST_LISTED = 1_000
+"""So many differing splits and rows are named; the counts are of all."""
+NAMES = ("a", "b")
+
+
+def compare(
+    first: ModelRecord, second: ModelRecord, tables: Sequence[Table] | None, store: ModelStore
+) -> dict[str, Any]:
+    """Schemas, parameters, trees and, where there are ``tables`` (the rows as each model reads them), predictions.
+
+    Raises `InvalidRequest` where the models predict different things, `InvalidData` for rows that a model cannot read.
+    """
+    records = (first, second)
+    if first.body["task"] != second.body["task"]:
+        raise InvalidRequest(
+            "the models cannot be compared", Fault("/with", f"one is for {first.body['task']}, the other is not")
+        )
+    trees = [Tree.from_arrays(store.load_tree(record)) for record in records]
+    shown = {
+        "schema": _compare_schemas(*(record.body["schema"] for record in records)),
+        "parameters": _compare_maps(*(record.body["parameters"] for record in records)),
+        "algorithm": _differ(*(record.body["algorithm"] for record in records)),
+        "training": {
+            "same_data": first.body["training"]["data_sha256"] == second.body["training"]["data_sha256"],
+            **{
+                name: dict(zip(NAMES, (record.body["training"][name] for record in records), strict=True))
+                for name in ("rows", "columns")
+            },
+        },
+        "tree": dict(zip(NAMES, (record.body["tree"] for record in records), strict=True)),
+        "splits": _compare_splits(*trees),
+        "predictions": None,
+    }
+    if tables is not None:
+        answers = [predict(record, table, store) for record, table in zip(records, tables, strict=True)]
+        shown["predictions"] = _compare_predictions(answers, bool(trees[0].classes) or bool(trees[0].answers))
+    return shown
+
+
+def _differ(a: object, b: object) -> dict[str, Any] | None:
+    """Both values where they differ; None where they do not."""
+    return None if a == b and type(a) is type(b) else {"a": a, "b": b}
+
+
+def _compare_maps(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The names of which the values differ, with both; a name that one lacks is null there."""
+    names = dict.fromkeys([*a, *b])
+    return [{"name": name} | found for name in names if (found := _differ(a.get(name), b.get(name)))]
+
+
+def _compare_schemas(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    by_name = [{feature["name"]: feature for feature in schema["features"]} for schema in (a, b)]
+    both = [name for name in by_name[0] if name in by_name[1]]
+    return {
+        "only_a": [name for name in by_name[0] if name not in by_name[1]],
+        "only_b": [name for name in by_name[1] if name not in by_name[0]],
+        "changed": [{"name": name} | found for name in both if (found := _differ(by_name[0][name], by_name[1][name]))],
+        "target": _compare_maps(a["target"], b["target"]),
+    }
+
+
+def _compare_splits(a: Tree, b: Tree) -> dict[str, Any]:
+    """How many nodes are split alike, walking down both trees from the root, and where they part."""
+    same, parted = 0, 0
+    found: list[dict[str, Any]] = []
+    for path, pair in _walk(a, b):
+        splits = [_name_split(tree, node) for tree, node in zip((a, b), pair, strict=True)]
+        if splits[0] == splits[1]:
+            same += 1
+            continue
+        parted += 1
+        if len(found) < MOST_LISTED:
+            sides = {
+                name: {
+                    "node": node,
+                    "split": split,
+                    "n": int(tree.rows[node]),
+                    "prediction": show_answer(tree, node),
+                }
+                for name, tree, node, split in zip(NAMES, (a, b), pair, splits, strict=True)
+            }
+            found.append({"path": path, **sides})
+    return {"same": same, "differ": parted, "list": found}
+
+
+def _walk(a: Tree, b: Tree) -> Iterator[tuple[list[dict[str, Any]], tuple[int, int]]]:
+    """Pairs of nodes at the same place, breadth first; below a pair that differs nothing is at the same place."""
+    front: list[tuple[list[dict[str, Any]], tuple[int, int]]] = [([], (0, 0))]
+    while front:
+        below = []
+        for path, (i, j) in front:
+            yield path, (i, j)
+            split = _name_split(a, i)
+            if split is None or split != _name_split(b, j):
+                continue
+            for branch in range(int(a.branches[i])):
+                step = {"split": split, "branch": branch}
+                below.append(([*path, step], (int(a.first_child[i]) + branch, int(b.first_child[j]) + branch)))
+        front = below
+
+
+def _name_split(tree: Tree, node: int) -> dict[str, Any] | None:
+    """The test of a node, without the training values beside its threshold; None for a leaf."""
+    split = show_tree_split(tree, node)
+    if split is None:
+        return None
+    bare = {name: value for name, value in split.items() if name not in ("below", "above")}
+    return {"feature": tree.features[int(tree.feature[node])].name, **bare}
+
+
+def _compare_predictions(answers: Sequence[Mapping[str, Any]], labels: bool) -> dict[str, Any]:
+    """On how many rows the answers differ, on which, and how."""
+    given = [[_plain(found["predictions"][row]) for row in range(len(found["leaves"]))] for found in answers]
+    pairs = list(zip_longest(*given))
+    differing = [row for row, (x, y) in enumerate(pairs) if x != y or isinstance(x, bool) != isinstance(y, bool)]
+    shown: dict[str, Any] = {
+        "rows": len(pairs),
+        "differ": len(differing),
+        "list": [{"row": row, "a": pairs[row][0], "b": pairs[row][1]} for row in differing[:MOST_LISTED]],
+        "warnings": list(dict.fromkeys(warning for found in answers for warning in found["warnings"])),
+    }
+    if labels:
+        counts = Counter((repr(x), repr(y)) for x, y in pairs)
+        first = {(repr(x), repr(y)): (x, y) for x, y in reversed(pairs)}
+        moved = [{"a": first[key][0], "b": first[key][1], "rows": count} for key, count in counts.most_common()]
+        return shown | {"pairs": moved[:MOST_LISTED]}
+    gaps = np.abs(np.array(given[0], float) - np.array(given[1], float))
+    return shown | {
+        "mean_distance": float(gaps.mean()) if gaps.size else None,
+        "largest_distance": float(gaps.max()) if gaps.size else None,
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a label, a number, or a list of either
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value

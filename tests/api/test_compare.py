@@ -1,0 +1,130 @@
+"""`/models/<reference>/compare`: what differs between two models is named, and nothing else is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from flask.testing import FlaskClient
+
+    from tests.api.conftest import Expect
+
+ROWS = 150
+
+
+def make_columns() -> dict[str, list[Any]]:
+    """A number, a whole one and a category, of which the last decides the second half of the tree."""
+    random = np.random.default_rng(4)
+    age, size = random.integers(18, 80, ROWS), random.random(ROWS).round(3)
+    job = random.integers(0, 3, ROWS)
+    risk = np.where(age < 40, size > 0.5, job == 1)
+    noisy = risk ^ (random.random(ROWS) < 0.1)
+    return {
+        "age": age.tolist(),
+        "size": size.tolist(),
+        "job": [["clerk", "driver", None][code] for code in job],
+        "risk": ["high" if risky else "low" for risky in noisy],
+    }
+
+
+def train(client: FlaskClient, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of every kind
+    """Train another version of credit."""
+    body = {"data": {"columns": make_columns()}, "target": "risk", "name": "credit", **changes}
+    answer = client.post("/train", json=body)
+    assert answer.status_code == 201, answer.json
+    record: dict[str, Any] = answer.json
+    return record
+
+
+def compare(client: FlaskClient, a: str, b: str, data: Any = None) -> dict[str, Any]:  # noqa: ANN401 - any table
+    """The comparison of two models."""
+    answer = client.post(f"/models/{a}/compare", json={"with": b, "data": data})
+    assert answer.status_code == 200, answer.json
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_the_same(client: FlaskClient) -> None:
+    """Two trainings on the same data with the same parameters differ in nothing."""
+    tree = train(client)["tree"]
+    train(client)
+    found = compare(client, "credit@1", "credit@2", {"columns": make_columns()})
+    assert (found["a"]["version"], found["b"]["version"]) == (1, 2)
+    assert found["schema"] == {"only_a": [], "only_b": [], "changed": [], "target": []}
+    assert (found["parameters"], found["algorithm"], found["training"]["same_data"]) == ([], None, True)
+    assert found["splits"] == {"same": tree["nodes"], "differ": 0, "list": []}
+    assert (found["predictions"]["rows"], found["predictions"]["differ"], found["predictions"]["list"]) == (ROWS, 0, [])
+
+
+def test_a_tree_that_ends_earlier(client: FlaskClient) -> None:
+    """Where the shallower tree has a leaf the deeper one has a split; above they are alike, below answers differ."""
+    train(client, parameters={"max_depth": 2})
+    train(client, parameters={"max_depth": 5})
+    rows = {"columns": {name: cells for name, cells in make_columns().items() if name != "risk"}}
+    found = compare(client, "credit@1", "credit@2", rows)
+    assert found["parameters"] == [{"name": "max_depth", "a": 2, "b": 5}]
+    shallow, deep = (client.get(f"/models/credit@{version}/tree").json["nodes"] for version in (1, 2))
+    parted = [node for node in deep if node["depth"] == 2 and not node["leaf"]]
+    assert found["splits"]["differ"] == len(parted) > 0
+    assert found["splits"]["same"] == sum(node["depth"] <= 2 for node in deep) - len(parted)
+    for place in found["splits"]["list"]:
+        assert len(place["path"]) == 2
+        assert place["a"]["split"] is None
+        assert place["b"]["split"]["feature"] == deep[place["b"]["node"]]["feature"]
+        assert place["a"]["n"] == place["b"]["n"] == shallow[place["a"]["node"]]["n"]
+    given = [client.post(f"/models/credit@{v}/predict", json={"data": rows}).json["predictions"] for v in (1, 2)]
+    differing = [row for row in range(ROWS) if given[0][row] != given[1][row]]
+    assert [found["predictions"]["list"][i]["row"] for i in range(len(differing))] == differing
+    assert found["predictions"]["differ"] == len(differing) > 0
+    pairs = {(pair["a"], pair["b"]): pair["rows"] for pair in found["predictions"]["pairs"]}
+    assert pairs == {pair: list(zip(*given, strict=True)).count(pair) for pair in set(zip(*given, strict=True))}
+
+
+def test_schemas(client: FlaskClient) -> None:
+    """Features that only one has, and one whose categories differ, are named; each model reads the rows its way."""
+    train(client, features=["age", "job"])
+    columns = make_columns()
+    columns["job"] = [job and job.upper() for job in columns["job"]]
+    train(client, features=["size", "job"], data={"columns": columns})
+    found = compare(client, "credit@1", "credit@2", {"columns": make_columns()})
+    assert (found["schema"]["only_a"], found["schema"]["only_b"]) == (["age"], ["size"])
+    assert [change["name"] for change in found["schema"]["changed"]] == ["job"]
+    assert found["schema"]["changed"][0]["b"]["categories"] == ["CLERK", "DRIVER"]
+    assert found["training"]["same_data"] is False
+    assert any("did not see" in warning for warning in found["predictions"]["warnings"])
+
+
+def test_numbers(client: FlaskClient) -> None:
+    """Of numbers it tells how far the answers are apart."""
+    for depth in (1, 3):
+        train(client, target="size", parameters={"max_depth": depth})
+    found = compare(client, "credit@1", "credit@2", {"columns": make_columns()})["predictions"]
+    rows = {"data": {"columns": make_columns()}}
+    given = [np.array(client.post(f"/models/credit@{v}/predict", json=rows).json["predictions"]) for v in (1, 2)]
+    assert found["mean_distance"] == pytest.approx(np.abs(given[0] - given[1]).mean())
+    assert found["largest_distance"] == np.abs(given[0] - given[1]).max()
+    assert "pairs" not in found
+
+
+def test_without_data(client: FlaskClient) -> None:
+    """Without rows nothing is said of answers."""
+    train(client)
+    assert compare(client, "credit", "credit@1")["predictions"] is None
+
+
+def test_problems(client: FlaskClient, problem_of: Expect, places_of: Expect) -> None:
+    """No such model, models of different tasks, rows that one of the two cannot read."""
+    train(client)
+    problem_of(client.post("/models/credit/compare", json={"with": "debit"}), 404)
+    problem_of(client.post("/models/debit/compare", json={"with": "credit"}), 404)
+    assert "/with" in places_of(client.post("/models/credit/compare", json={}), 422)
+    train(client, target="size")
+    assert "/with" in places_of(client.post("/models/credit@1/compare", json={"with": "credit@2"}), 422)
+    train(client, features=["size"])
+    body = {"with": "credit@3", "data": {"columns": {"age": [1], "job": ["clerk"]}}}
+    assert "/data/columns/size" in places_of(client.post("/models/credit@1/compare", json=body), 422)
+    body["data"] = {"columns": {"age": ["x"], "job": ["clerk"], "size": [1]}}
+    assert "/data/columns/age/0" in places_of(client.post("/models/credit@1/compare", json=body), 422)
