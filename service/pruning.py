@@ -51,7 +51,7 @@ def pack_path(parameters: Parameters, pruning: Pruning) -> dict[str, Any]:
     packed |= {"alpha": path.alpha, "share": path.risk, "leaves": path.leaves, "splits": path.splits}
     if found is not None:
         packed |= {"error": found.error, "deviation": found.deviation}
-        packed |= {"folds": parameters.pruning_folds, "seed": parameters.seed or 0}
+        packed |= {"folds": found.folds, "seed": parameters.seed or 0}
     return {KEY: packed}
 
 

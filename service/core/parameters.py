@@ -246,20 +246,25 @@ def resolve(algorithm: str, posted: Mapping[str, Any], task: Task) -> Parameters
     return parameters
 
 
+def default_folds(pruning: str | None) -> int:
+    """How many folds there are where none are asked for."""
+    return HELD_OUT_FOLDS if pruning == "reduced_error" else DEFAULT_FOLDS
+
+
 def _choose_pruning(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What pruning takes where nothing else is posted: how far to prune, or by which rows, is always said."""
     pruning, chosen = asked.get("pruning"), dict[str, Any]()
     if asked.get("cp") is not None:
         chosen["sequence"] = "rpart"
     elif pruning == "cost_complexity" and asked.get("alpha") is None:
-        chosen["pruning_folds"] = DEFAULT_FOLDS
+        chosen["pruning_folds"] = default_folds(pruning)
     if asked.get("loss") is not None:
         # the presets prune by counts of errors
         chosen |= {"collapse": False} | ({"pruning": None} if pruning == "error_based" else {})
     if pruning == "reduced_error":
         chosen["collapse"] = False
         if asked.get("pruning_holdout") is None:
-            chosen["pruning_folds"] = HELD_OUT_FOLDS
+            chosen["pruning_folds"] = default_folds(pruning)
     return chosen
 
 

@@ -11,7 +11,7 @@ from service.core.encoding import CodedFeature
 from service.core.errors import Fault, InvalidParameters
 from service.core.folds import take_target
 from service.core.objective import Objective
-from service.core.parameters import Parameters
+from service.core.parameters import Parameters, default_folds
 from service.core.prune_cost import Costs, Path, find_cut, find_path, find_risks
 from service.core.prune_cut import cut_back
 from service.core.prune_draft import Draft
@@ -99,13 +99,13 @@ def grow_and_reduce(
 ) -> Reduced:
     """Grow a tree on some of the rows, and cut it back by its errors on the others.
 
-    Raises InvalidParameters where there are fewer rows than folds, or fewer than two.
+    Raises InvalidParameters where there are fewer rows than folds.
     """
+    folds = _count_folds(parameters, target.rows)
     if target.rows < 2:
-        raise InvalidParameters(Fault("/parameters/pruning", '"reduced_error" holds out a row, and there is only one'))
-    if parameters.pruning_folds is not None:
-        _check_folds(parameters.pruning_folds, target.rows)
-    held = choose_held(target, parameters)
+        tree, leaf = grow(features, target, None)
+        return Reduced(tree, leaf, Pruning(tree.nodes, int(tree.is_leaf.sum())), features, target)
+    held = choose_held(target, replace(parameters, pruning_folds=folds))
     kept = tuple(coded.take(~held) for coded in features)
     of_kept, of_held = take_target(target, ~held), take_target(target, held)
     tree, leaf = grow(kept, of_kept, None)
@@ -132,8 +132,8 @@ def _prune_by_cost(
 
     path = find(tree)
     validated = None
-    if parameters.pruning_folds is not None:
-        folds = _check_folds(parameters.pruning_folds, target.rows)
+    folds = _count_folds(parameters, target.rows)
+    if folds > 1:
         validated = validate(features, target, (tree, path), grow_path, costs, folds, parameters.seed or 0)
     step = _choose_step(parameters, path, validated)
     pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), path, validated, step)
@@ -153,10 +153,12 @@ def find_subtrees(tree: Tree, objective: Objective, costs: Costs, parameters: Pa
     return find_path(tree, risks, floor)
 
 
-def _check_folds(folds: int, rows: int) -> int:
-    if folds > rows:
+def _count_folds(parameters: Parameters, rows: int) -> int:
+    """How many folds there are, 0 or 1: none. The default number is less where there are fewer rows."""
+    folds = parameters.pruning_folds or 0
+    if folds > rows and folds != default_folds(parameters.pruning):
         raise InvalidParameters(Fault("/parameters/pruning_folds", f"is more than the {rows} rows"))
-    return folds
+    return min(folds, rows)
 
 
 def _choose_step(parameters: Parameters, path: Path, validated: Validated | None) -> int | None:

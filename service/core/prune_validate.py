@@ -29,17 +29,20 @@ Grower = Callable[[tuple[CodedFeature, ...], Target], tuple[Tree, Path]]
 class Validated:
     """Cross-validated errors of the subtrees of a path, relative to the root's: ``error``, ``deviation``: (step,).
 
-    ``deviation`` is the standard deviation of ``error`` (rpart's xstd).
+    ``deviation`` is the standard deviation of ``error`` (rpart's xstd). Where the root makes no error both are NaN.
     """
 
     error: Floats
     deviation: Floats
+    folds: int = 0
 
     def choose(self, rule: str) -> int:
         """The step of least error, the smallest tree of equals; by "one_se" the smallest less than a deviation worse.
 
         (Breiman et al. 1984, section 3.4.3.)
         """
+        if np.isnan(self.error).any():
+            return len(self.error) - 1
         least = float(self.error.min())
         near = TOLERANCE * max(least, 1.0)
         best = np.flatnonzero(self.error <= least + near)[-1]
@@ -72,7 +75,7 @@ def validate(
     root = float((weight * find_errors(tree, target, np.zeros(target.rows, np.int64), costs)).sum())
     spread = np.sqrt(np.maximum(total[1] - total[0] ** 2 / weight.sum(), 0.0))
     scale = 1.0 / root if root > 0 else np.nan
-    return Validated(total[0] * scale, spread * scale)
+    return Validated(total[0] * scale, spread * scale, folds)
 
 
 def _find_first(tree: Tree, path: Path, middles: Floats) -> Ints:

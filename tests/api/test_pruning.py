@@ -225,3 +225,19 @@ def test_vectors_are_cross_validated(client: FlaskClient) -> None:
     path = path_of(client, record["id"])["path"]
     assert path[2]["xerror"] < path[1]["xerror"] < 1 < 2 * path[0]["xerror"]
     assert record["tree"]["leaves"] >= 3
+
+
+@pytest.mark.parametrize("pruning", ["cost_complexity", "reduced_error", "error_based"])
+@pytest.mark.parametrize("cells", [["a"], ["a"] * 12, ["a", "b"]])
+def test_nothing_to_learn(client: FlaskClient, pruning: str, cells: list[str]) -> None:
+    """One row, or one class, or two rows are a leaf under any pruning, and have a path of one step."""
+    columns = {"x": list(range(len(cells))), "y": cells}
+    body = {"data": {"columns": columns}, "target": "y", "parameters": {"pruning": pruning, "min_samples_leaf": 2}}
+    response = client.post("/train", json=body)
+    assert response.status_code == 201, response.json
+    assert response.json["tree"]["leaves"] == 1
+    path = path_of(client, response.json["id"])["path"]
+    assert [(step["leaves"], step["current"]) for step in path] == [(1, True)]
+    if len(set(cells)) == 1:
+        assert (path[0]["cp"], path[0]["relative_error"], path[0].get("xerror")) == (None, None, None)
+    assert client.post(f"/models/{response.json['id']}/prune", json={"cp": 0.1}).status_code == 201

@@ -128,13 +128,15 @@ def test_held_out_rows(rows: int, share: float, seed: int, kinds: int) -> None:
         assert abs(held[mine].sum() - held.mean() * mine.sum()) < 2
 
 
-def test_what_cannot_be_held_out() -> None:
-    """One row cannot be both grown from and pruned by, nor can rows make more folds than they are."""
+def test_few_rows() -> None:
+    """One row is grown from and not held out; the default folds are as many as the rows, others have to fit."""
     one, two = classes(["a"]), classes(["a", "b"])
-    with pytest.raises(InvalidParameters, match="only one"):
-        learn([numbers("x", [1])], one, resolve("cart", {"pruning": "reduced_error"}, "classification"))
+    asked = resolve("cart", {"pruning": "reduced_error"}, "classification")
+    assert learn([numbers("x", [1])], one, asked).pruning.held_out == 0
+    assert learn([numbers("x", [1, 2])], two, asked).pruning.held_out == 1
+    more = resolve("cart", {"pruning": "reduced_error", "pruning_folds": 4}, "classification")
     with pytest.raises(InvalidParameters, match="more than the 2 rows"):
-        learn([numbers("x", [1, 2])], two, resolve("cart", {"pruning": "reduced_error"}, "classification"))
+        learn([numbers("x", [1, 2])], two, more)
 
 
 def test_a_split_that_only_noise_suggested_goes() -> None:
