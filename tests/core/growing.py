@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from service.core.criteria import CRITERIA
 from service.core.encoding import encode
-from service.core.learn import Learnt, build_learner, learn
+from service.core.learn import Learnt, build_learner, learn, prepare_target
 from service.core.parameters import Parameters, resolve
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Entries
@@ -50,6 +51,7 @@ def make_root(
     """The learner and all rows as one batch, binned or in order as ``sizes`` say; in several nodes if ``node`` says."""
     learner, _ = build_learner(encode(columns), target, resolved(target, parameters), name_positive(target))
     learner = replace(learner, sizes=sizes)
+    target = prepare_target(target, learner.parameters)
     of_row = np.array(node, np.int64) if len(node) else np.zeros(target.rows, np.int64)
     row = np.argsort(of_row, kind="stable")
     weight = None if target.weight is None else target.weight[row]
@@ -88,3 +90,12 @@ def random_target(
     codes = np.clip(np.round(signal * 2).astype(int), -classes, classes) % classes
     found, codes = np.unique(codes, return_inverse=True)
     return Target("y", tuple(found.tolist()), codes.astype(np.int32), weight=heavy)
+
+
+def suitable_target(source: np.random.Generator, columns: Sequence[Column], criterion: str, weight: str) -> Target:
+    """Three classes, numbers, or for the Poisson deviance numbers of 0 and more, as the criterion needs them."""
+    classes = 3 if CRITERIA[criterion].task == "classification" else 0
+    target = random_target(source, columns, classes, weight)
+    if criterion == "poisson" and target.values is not None:
+        return replace(target, values=np.maximum(target.values, 0.0))
+    return target

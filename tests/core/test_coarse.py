@@ -14,7 +14,7 @@ from service.core.criteria import CRITERIA
 from service.core.schema import Target
 from service.core.search import search
 from service.core.weigh import Batch, Learner, Sizes, weigh_lines
-from tests.core.growing import SORTED, make_root, random_columns, random_target
+from tests.core.growing import SORTED, make_root, random_columns, random_target, suitable_target
 from tests.core.making import classes, numbers
 
 BINNED = Sizes(coarse=1)
@@ -25,8 +25,10 @@ def list_scores(learner: Learner, batch: Batch, found: tuple[Block, list[Candida
     """Score and branches by (node, feature, form, value below, value above, where missing goes)."""
     block, tables = found
     listed: Listed = {}
+    # squares, which are no part of scores, are not made for contenders; deviances have four channels that are
+    width = batch.tally.classes or (2 if learner.objective.criterion.statistic == "moments" else 4)
     for table in tables:
-        stats = learner.objective.alter(table.branches[: batch.tally.classes or 2])
+        stats = learner.objective.alter(table.branches[:width])
         score = learner.objective.score(stats, stats.sum(1)) if len(table.segment) else np.empty(0)
         for i, segment in enumerate(table.segment.tolist()):
             numbers_ = learner.features[int(block.feature[segment])].numbers
@@ -37,7 +39,7 @@ def list_scores(learner: Learner, batch: Batch, found: tuple[Block, list[Candida
             assert key not in listed
             listed[key] = (
                 float(score[i]),
-                np.ascontiguousarray(table.branches[: batch.tally.classes or 2, :, i]).tobytes(),
+                np.ascontiguousarray(table.branches[:width, :, i]).tobytes(),
             )
     return listed
 
@@ -46,7 +48,7 @@ def make_case(criterion: str, rows: int, *, gaps: bool, nodes: int = 3) -> tuple
     """Columns, a target that suits the criterion and some nodes."""
     source = np.random.default_rng(rows + gaps)
     columns = random_columns(source, rows, gaps=gaps)
-    target = random_target(source, columns, 0 if criterion == "variance" else 3, "real" if gaps else "none")
+    target = suitable_target(source, columns, criterion, "real" if gaps else "none")
     return columns, target, source.integers(0, nodes, rows).tolist()
 
 

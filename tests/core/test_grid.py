@@ -14,7 +14,7 @@ from service.core.cuts import Lacking
 from service.core.grid import Grid, build_grid, lift_grid, score_grid
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
-from tests.core.growing import SORTED, make_root, random_columns, random_target
+from tests.core.growing import SORTED, make_root, random_columns, suitable_target
 
 ROWS, NODES, BINS = 90, 3, 7
 
@@ -23,7 +23,7 @@ def make_case(criterion: str, parameters: dict[str, Any], seed: int = 0) -> tupl
     """A learner, a batch of some nodes, and of each entry a bin (`BINS`: it has no value) and a place in that bin."""
     source = np.random.default_rng(seed)
     columns = random_columns(source, ROWS, gaps=False)
-    target = random_target(source, columns, 0 if criterion == "variance" else 3, "real")
+    target = suitable_target(source, columns, criterion, "real")
     node = source.integers(0, NODES, ROWS).tolist()
     learner, batch = make_root(columns, target, {"criterion": criterion, **parameters}, SORTED, node)
     return learner, batch, source.choice([0, 1, 1, 3, 4, 4, 4, 5, BINS], ROWS), source.permutation(ROWS)
@@ -55,7 +55,8 @@ def score_left(learner: Learner, batch: Batch, node: int, left: np.ndarray[Any, 
     group = np.where(inside & left, 0, np.where(inside, 1, 2))
     sums = batch.tally.sum_scored(batch.tally.key(group, 3), 3)
     stats = learner.objective.alter(batch.tally.combine_scored(sums, np.array([node, node, node])))[:, :2]
-    return float(learner.objective.score(stats, stats.sum(1)))
+    found = float(learner.objective.score(stats, stats.sum(1)))
+    return -np.inf if np.isnan(found) else found  # undefined: a branch without events
 
 
 LIMITS: list[dict[str, Any]] = [{}, {"min_samples_leaf": 5}, {"min_weight_leaf": 4.0}]
