@@ -35,8 +35,8 @@ SPLIT: dict[str, Any] = {
         },
         "missing": {
             "type": ["string", "integer"],
-            "description": "Where rows without a value go: `left`, `right`, or the index of a branch; where there are "
-            "surrogates, if none of these knows, perhaps `stays`; `parts`: to all branches, by their `shares`",
+            "description": "Where rows without a value go: `left`, `right`, `branch` (the third), or the index of one; "
+            "where no surrogate knows, perhaps `stays`; `parts`: to all branches, by their `shares`",
         },
         "shares": {"type": "array", "items": {"type": "number"}, "description": "What of such a row comes to each"},
         "below_to": {"type": "string", "description": "Surrogates only: where values up to the threshold go"},
