@@ -239,11 +239,11 @@ def _show_numbers(statistic: Statistic, centre: Any, channel: list[float], impur
     """The mean of a branch, with the variance where that is the impurity; lists where several numbers are predicted."""
     if statistic == "vectors":
         outputs = len(centre)
-        mean = [c + s / channel[0] for c, s in zip(centre, channel[1:], strict=False)]
+        mean = [c + s / (channel[0] or 1.0) for c, s in zip(centre, channel[1:], strict=False)]
         return {"mean": mean, "variance": find_variances(np.array(channel), outputs).tolist()}
     if statistic == "pairs":
         return {}
-    shown = {"mean": centre + channel[1] / channel[0]}
+    shown = {"mean": centre + channel[1] / (channel[0] or 1.0)}
     return shown | {"variance": impurity} if statistic == "moments" else shown
 
 

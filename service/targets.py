@@ -21,6 +21,10 @@ from service.store.records import Retention
 
 FEW_WHOLE = 10
 """A numeric target with so few distinct whole numbers may well be meant as classes: the answer warns."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""Weights between these can be squared and divided by one another."""
+MOST_SQUARES = 1e300
+"""What weighted squares of targets may add up to, so that there is room for what is made of them."""
 LARGEST_TARGET = 1e150
 """Beyond it the square of a target overflows."""
 
@@ -192,15 +196,13 @@ def check_counts(column: Column, keep: NDArray[np.bool_]) -> None:
 
 def build_target(task: Task, columns: Sequence[Column], weight: Column | None, settings: Settings) -> Target:
     """The target of usable rows. Raises InvalidData and UnsuitableTask where it cannot be learnt."""
-    column = columns[0]
-    weights = None if weight is None else weight.values.astype(np.float64)
-    if weights is not None and (weights == 1).all():
-        weights = None
+    column, weights = columns[0], _read_weights(weight)
     if task == "regression":
-        if len(columns) == 1:
-            return Target(column.name, values=check_numbers(column), weight=weights)
-        names = tuple(each.name for each in columns)
         values = np.stack([check_numbers(each) for each in columns], axis=1)
+        _check_sums(float(np.abs(values).max()) ** 2, len(values), weights)
+        if len(columns) == 1:
+            return Target(column.name, values=values[:, 0].copy(), weight=weights)
+        names = tuple(each.name for each in columns)
         return Target(", ".join(names), values=values, weight=weights, names=names)
     classes, codes = _code_classes(column)
     if len(classes) > settings.max_classes:
@@ -212,6 +214,27 @@ def build_target(task: Task, columns: Sequence[Column], weight: Column | None, s
             )
         )
     return Target(column.name, classes, codes.astype(np.int32), weight=weights)
+
+
+def _read_weights(weight: Column | None) -> NDArray[np.float64] | None:
+    """(row,) the weights of usable rows, None where all are 1; raises InvalidData for what cannot be squared."""
+    if weight is None:
+        return None
+    values = weight.values.astype(np.float64)
+    if float(values.sum()) > MOST_WEIGHT or float(values.min()) < LEAST_WEIGHT:
+        message = f"weights are 0, or from {LEAST_WEIGHT:g} on, and add up to at most {MOST_WEIGHT:g}: scale them"
+        raise InvalidData(Fault("/weight", message))
+    return None if (values == 1).all() else values
+
+
+def _check_sums(square: float, rows: int, weights: NDArray[np.float64] | None) -> None:
+    """Raise InvalidData where the sum of so many squares would overflow."""
+    total = rows if weights is None else float(weights.sum())
+    if square * total > MOST_SQUARES:
+        place, what = ("/target", "targets") if weights is None else ("/weight", "weights")
+        raise InvalidData(
+            Fault(place, f"the squares of the targets add up to more than a number can hold: scale the {what}")
+        )
 
 
 def _code_classes(column: Column) -> tuple[tuple[Label, ...], NDArray[np.integer]]:
@@ -242,9 +265,10 @@ def build_pairs(
         distance = read_matrix(dissimilarity["matrix"], len(keep))[np.ix_(keep, keep)]
     else:
         distance = _measure_columns(used, None if dissimilarity is None else str(dissimilarity["metric"]))
-    weights = None if weight is None else weight.values.astype(np.float64)[keep]
-    if weights is not None and (weights == 1).all():
-        weights = None
+    weights = _read_weights(None if weight is None else take_cells(weight, keep))
+    total = rows if weights is None else float(weights.sum())
+    with np.errstate(over="ignore"):
+        _check_sums(float(distance.max()) * total, rows, weights)
     cells = [_read_cells(column) for column in used]
     answers = cells[0] if len(cells) == 1 else [list(row) for row in zip(*cells, strict=True)]
     # of equal medoids the one whose targets come first

@@ -66,4 +66,6 @@ def concentrate_apart(stats: Floats) -> Floats:
 
 def mean_apart(stats: Floats) -> Floats:
     """The mean deviation from the weighted median (Breiman et al. 1984, section 8.11), or half that of pairs."""
-    return np.where(stats[0] > 0, np.maximum(stats[-1], 0.0) / np.maximum(stats[0], TINY), 0.0)
+    heavy = stats[0] > 0
+    # what has no weight may hold what does not add up, and is not divided by next to nothing
+    return np.where(heavy, np.maximum(stats[-1], 0.0) / np.where(heavy, stats[0], 1.0), 0.0)

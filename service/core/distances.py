@@ -44,7 +44,15 @@ METRICS = (*NUMERIC, "hamming")
 
 
 def measure_pairs(cells: Floats | Ints, metric: str) -> Floats:
-    """(row, row) float64 the dissimilarity of each pair; ``cells: (row, column)`` are numbers, or codes (`hamming`)."""
+    """(row, row) float64 the dissimilarity of each pair; ``cells: (row, column)`` are numbers, or codes (`hamming`).
+
+    Distances that overflow are infinite.
+    """
+    with np.errstate(over="ignore"):
+        return _measure_portions(cells, metric)
+
+
+def _measure_portions(cells: Floats | Ints, metric: str) -> Floats:
     rows, columns = cells.shape
     distance = np.empty((rows, rows))
     step = max(1, PORTION // max(rows * columns, 1))

@@ -54,7 +54,7 @@ class Pairs:
         largest = float(whole.max(initial=0.0))
         if largest < 2.0**bits and (np.rint(whole) == whole).all():
             return [(1.0, whole.astype(np.int64))]
-        unit = float(np.ldexp(1.0, int(np.frexp(largest)[1]) - bits))
+        unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]) - bits, -1000)))
         high = np.rint(whole / unit)
         low = np.rint((whole - high * unit) / (unit * 2.0**-bits))
         found = [(unit, high.astype(np.int64)), (unit * 2.0**-bits, low.astype(np.int64))]

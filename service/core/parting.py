@@ -49,7 +49,7 @@ def find_shares(tally: Tally, node: Ints, child: Ints, parent: Ints) -> Floats:
 
     ``node``, ``child`` (-1: unknown): (entry,), ``parent: (child,)`` ascending. ``tally`` has the weights.
     """
-    children, nodes = len(parent), len(tally.centre)
+    children, nodes = len(parent), tally.centre.shape[-1]
     # sums stay within nodes: what goes nowhere is summed apart
     group = np.where(child >= 0, child, children + node)
     of = np.concatenate([parent, np.arange(nodes)])

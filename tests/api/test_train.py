@@ -512,3 +512,28 @@ def test_dissimilarities_of_too_many_rows(make_app: MakeApp, places_of: Expect) 
     client = make_app(max_dissimilarity_rows=4).test_client()
     body = request_of(WORDS, "word", dissimilarity={"metric": "hamming"})
     assert "TREEWRIGHT_MAX_DISSIMILARITY_ROWS" in places_of(client.post("/train", json=body), 422)["/target"]
+
+
+@pytest.mark.parametrize("criterion", ["variance", "poisson", "absolute_error", "dissimilarity", "gini"])
+@pytest.mark.parametrize(
+    ("targets", "weights", "status"),
+    [
+        ([1.0, 0.0, 2.5, 1.0], [1e300, 1, 1e300, 2], 422),
+        ([1.0, 0.0, 2.5, 1.0], [1e-300, 2e-300, 1e-300, 1e-300], 422),
+        ([1.0, 0.0, 2.5, 1.0], [1e50, 1e42, 1e45, 1e44], 201),
+        ([1e-300, 2e-300, 0.0, 5e-324], [1, 2, 1, 1], 201),
+        ([1e120, 1e-120, 0.0, 1.0], [1, 2, 1, 1], 201),
+    ],
+)
+def test_sizes_of_numbers(
+    client: FlaskClient, criterion: str, targets: list[float], weights: list[float], status: int
+) -> None:
+    """Weights that cannot be squared are refused; whatever is accepted is learnt, listed, shown and predicted."""
+    columns = {"x": [1, 2, 3, None], "y": targets, "w": weights}
+    body = request_of(columns, "y", weight="w", parameters={"criterion": criterion})
+    response = client.post("/train", json=body)
+    assert response.status_code == status, response.json
+    if status == 201:
+        links = response.json["links"]
+        assert client.get(links["tree"]).status_code == client.get(links["splits"]).status_code == 200
+        assert client.post(links["predict"], json={"data": {"rows": [[1], [None]]}}).status_code == 200
