@@ -71,7 +71,7 @@ def learn(
 
     def grow_tree(some: tuple[CodedFeature, ...], of_some: Target, alpha: float | None) -> tuple[Tree, Ints]:
         its_learner = replace(learner, features=some, floor=floor and replace(floor, alpha=alpha))
-        growth = grow(its_learner, of_some, progress if some is features else None)
+        growth = grow(its_learner, of_some, progress if alpha is None else _tell_done(progress))
         tree, leaf = build_tree(its_learner, of_some, growth, shown, parameters.loss)
         if its_learner.directions is not None:
             tree = bind_answers(its_learner, tree, shown, parameters.loss)
@@ -83,6 +83,11 @@ def learn(
         return _finish(its_learner, reduced.tree, reduced.leaf, reduced.pruning, reduced.target)
     tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
     return _finish(learner, tree, leaf, pruning, target)
+
+
+def _tell_done(progress: Progress | None) -> Progress | None:
+    """What the growth of a fold calls: all is done, and yet there is somebody who may end it."""
+    return None if progress is None else lambda depth, _: progress(depth, 0)
 
 
 def _finish(learner: Learner, tree: Tree, leaf: Ints, pruning: Pruning, target: Target) -> Learnt:

@@ -110,3 +110,25 @@ def test_an_answer_of_nothing_costs_much_but_not_without_end() -> None:
     error = find_errors(tree, replace(values([0.0, 5.0]), statistic="deviance"), leaf, Costs())
     assert error[0] == 0.0
     assert 100 < error[1] < 1000
+
+
+def test_folds_can_be_ended_from_outside() -> None:
+    """Who follows the growth is asked while folds grow too, as when all is done; so are those of rows held out."""
+    source = np.random.default_rng(3)
+    target = classes(source.choice(list("ab"), 200).tolist())
+    columns = [numbers("x", source.normal(size=200).tolist())]
+    told: list[int] = []
+    learn(columns, target, resolved(target, {}), progress=lambda _, entries: told.append(entries))
+    alone = len(told)
+    learn(columns, target, resolved(target, {"pruning_folds": 4}), progress=lambda _, entries: told.append(entries))
+    assert told[alone : 2 * alone] == told[:alone]
+    assert len(told) > 4 * alone
+    assert not any(told[2 * alone :])
+    held: list[int] = []
+    learn(
+        columns,
+        target,
+        resolved(target, {"pruning": "reduced_error"}),
+        progress=lambda _, entries: held.append(entries),
+    )
+    assert any(held)
