@@ -11,6 +11,7 @@ from service import __version__
 from service.api import (
     aliases,
     arguments,
+    audit_log,
     compare,
     docs,
     errors,
@@ -52,6 +53,7 @@ RESOURCES = (
     evaluate.blueprint,
     importance.blueprint,
     jobs.blueprint,
+    audit_log.blueprint,
     health.blueprint,
 )
 """Every resource, in the order of the documentation."""

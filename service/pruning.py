@@ -177,6 +177,7 @@ def prune_model(record: ModelRecord, request: PruningRequest, store: ModelStore)
         body=body,
         tree=shorter.as_arrays() | _cut_kept(_find_kept(plain, parameters), shorter),
         data=data,
+        action="prune",
     )
     return store.add(draft)
 

@@ -18,6 +18,8 @@ from typing import TextIO
 import orjson
 
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
+"""The id of the key under which the request came; None while there are no keys."""
 
 # What a caller may choose as an id: it comes back in a header and goes into logs.
 ACCEPTABLE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")

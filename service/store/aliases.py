@@ -13,9 +13,10 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from service.errors import Conflict, NotFound
+from service.store.audit_log import append
 from service.store.database import Database
 from service.store.naming import ALIAS, check_alias, is_name
-from service.store.records import AliasRecord
+from service.store.records import AliasRecord, LogAction, LogDraft
 from service.store.space import told_when_full
 from service.store.tables import NAMESPACE, AliasRow, ModelRow, NameRow
 
@@ -71,7 +72,9 @@ class AliasStore:
                 session.add(row)
             elif row.version != version:
                 self._point(row, version)
-            session.flush()
+            else:
+                return row.record()
+            self._note(session, "move_alias", row)
             return row.record()
 
     def roll_back(self, name: str, alias: str, *, condition: Condition = _always) -> AliasRecord:
@@ -87,7 +90,7 @@ class AliasStore:
             if row.previous is None:
                 raise Conflict(f"{name}@{alias} has no previous version to go back to")
             self._point(row, row.previous)
-            session.flush()
+            self._note(session, "roll_back_alias", row)
             return row.record()
 
     def delete(self, name: str, alias: str, *, condition: Condition = _always) -> None:
@@ -99,6 +102,12 @@ class AliasStore:
             session.execute(
                 delete(AliasRow).where(AliasRow.namespace == NAMESPACE, AliasRow.name == name, AliasRow.alias == alias)
             )
+            self._note(session, "delete_alias", row)
+
+    def _note(self, session: Session, action: LogAction, row: AliasRow) -> None:
+        """Enter into the audit log what becomes of an alias: the version is what it means now, or meant at its end."""
+        details = {"previous": row.previous, "revision": row.revision}
+        append(session, LogDraft(action, None, row.name, row.version, row.alias, details))
 
     def _point(self, row: AliasRow, version: int) -> None:
         row.previous, row.version = row.version, version

@@ -65,6 +65,14 @@ class Database:
         return self._reader.begin()
 
     @contextmanager
+    def snapshot(self) -> Iterator[Session]:
+        """A session that sees one moment throughout, however long it reads; on SQLite every session does."""
+        with self._reader.begin() as session:
+            if session.get_bind().dialect.name == "postgresql":
+                session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+            yield session
+
+    @contextmanager
     def writing(self) -> Iterator[Session]:
         """A session that commits at its end; on SQLite it has the only write lock from its start."""
         try:

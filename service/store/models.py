@@ -18,6 +18,7 @@ from service.errors import Conflict, DamagedModel, JobStopped, NotFound, NotReta
 from service.settings import Settings, variable_of
 from service.store import locks
 from service.store.aliases import AliasStore, refuse_aliased
+from service.store.audit_log import AuditLog, append, describe, describe_made
 from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
@@ -55,7 +56,7 @@ class ModelStore:
     What another process adds, changes or deletes is seen: records are kept only until the database says that something
     was written to it. Loaded files, and what was made of them, are kept by id, which never changes its meaning.
     ``jobs`` are the records of background work, ``requests`` the files of what is asked for in those that are open;
-    ``aliases`` the words for versions, ``keys`` the answers to requests that may be repeated.
+    ``aliases`` the words for versions, ``keys`` the answers to requests that may be repeated, ``log`` the audit log.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class ModelStore:
         self.jobs = JobStore(database, clock)
         self.aliases = AliasStore(database, clock)
         self.keys = KeyStore(database, clock)
+        self.log = AuditLog(database)
         self._clock = clock
         self._found: UntilChanged[str, ModelRecord] = UntilChanged(cached, database.moment)
         self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
@@ -150,7 +152,8 @@ class ModelStore:
                 row.description = description
             if tags is not None:
                 row.tags = tag_rows(tags)
-            session.flush()
+            changed = {"tags": tags is not None, "description": description is not None, "revision": row.revision}
+            append(session, describe(row, "change", changed))
             return row.record()
 
     def delete(self, reference: str, *, condition: Condition = _always) -> None:
@@ -164,7 +167,9 @@ class ModelStore:
             condition(row.record())
             refuse_aliased(session, row)
             model_id = row.id
+            entry = describe(row, "delete", {"tree_sha256": row.tree_sha256})
             session.delete(row)
+            append(session, entry)
         # After the commit: a crash in between leaves files without a record, for a sweep, never the reverse.
         self._files.remove(model_id)
         self._loaded.drop((model_id, "model"))
@@ -262,7 +267,7 @@ class ModelStore:
                 tags=tag_rows(draft.tags),
             )
             session.add(row)
-            session.flush()
+            append(session, describe_made(row, draft.action, claim))
             return row.record()
 
     def _remove_unrecorded(self, model_id: str) -> None:

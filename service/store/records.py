@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 Retention = Literal["data", "summary", "none"]
 JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+LogAction = Literal[
+    "train", "prune", "change", "delete", "delete_data", "move_alias", "roll_back_alias", "delete_alias", "verify"
+]
 ENDED: tuple[JobState, ...] = ("succeeded", "failed", "cancelled")
 """The states that a job does not leave again."""
 
@@ -19,7 +22,7 @@ class ModelDraft:
 
     ``body`` is the JSON-able part of the record; ``tree`` and ``data`` are plain dicts of arrays (and of what JSON
     knows), never instances of our classes, so that files outlive the code that wrote them. ``data`` is what is
-    retained for the audit, None with retention "none".
+    retained for the audit, None with retention "none". ``action`` is what the audit log says of its making.
     """
 
     name: str | None
@@ -29,6 +32,7 @@ class ModelDraft:
     retention: Retention = "none"
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    action: LogAction = "train"
 
 
 @dataclass(frozen=True)
@@ -118,3 +122,48 @@ class KeptAnswer:
     body: bytes | None = None
     model_id: str | None = None
     job_id: str | None = None
+
+
+@dataclass(frozen=True)
+class LogDraft:
+    """What the audit log is told: what was done, to which model or alias; ``details`` are JSON without floats."""
+
+    action: LogAction
+    model: str | None = None
+    name: str | None = None
+    version: int | None = None
+    alias: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """An entry of the audit log: its ``sha256`` is that of all the rest as JSON.
+
+    ``actor`` is the id of the key under which it was asked for, ``request`` the id of the request, ``previous`` the
+    hash of the entry before.
+    """
+
+    number: int
+    time: str
+    action: str
+    model: str | None
+    name: str | None
+    version: int | None
+    alias: str | None
+    actor: str | None
+    request: str | None
+    details: Mapping[str, Any]
+    previous: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LogCheck:
+    """What a check of the chain found: how many entries are whole, its end, and where it breaks first (None)."""
+
+    entries: int
+    last_number: int
+    last_sha256: str
+    broken: int | None
+    reason: str | None

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     DateTime,
     Dialect,
@@ -222,3 +223,37 @@ class IdempotencyRow(Base):
     status: Mapped[int | None] = mapped_column(Integer)
     headers: Mapped[dict[str, str] | None] = mapped_column(JSON(none_as_null=True))
     body: Mapped[bytes | None] = mapped_column(LargeBinary)
+
+
+class AuditLogRow(Base):
+    """One entry of the audit log; texts are kept as they were hashed."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (
+        Index("audit_log_by_model", "namespace", "model", "number"),
+        Index("audit_log_by_name", "namespace", "name", "number"),
+    )
+
+    namespace: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    time: Mapped[str] = mapped_column(String(32))
+    action: Mapped[str] = mapped_column(String(32))
+    model: Mapped[str | None] = mapped_column(String(32))
+    name: Mapped[str | None] = mapped_column(String(128))
+    version: Mapped[int | None] = mapped_column(Integer)
+    alias: Mapped[str | None] = mapped_column(String(64))
+    actor: Mapped[str | None] = mapped_column(String(128))
+    request: Mapped[str | None] = mapped_column(String(128))
+    details: Mapped[str] = mapped_column(Text)
+    previous: Mapped[str] = mapped_column(String(64))
+    sha256: Mapped[str] = mapped_column(String(64))
+
+
+class AuditHeadRow(Base):
+    """The number and the hash of the last entry of the audit log; who appends holds this row."""
+
+    __tablename__ = "audit_heads"
+
+    namespace: Mapped[str] = mapped_column(String(64), primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(String(64))

@@ -51,7 +51,18 @@ def test_every_table_has_a_namespace(database: Database) -> None:
     """Each of our tables has a namespace column from the start."""
     inspector = inspect(database._engine)
     tables = set(inspector.get_table_names()) - {"alembic_version"}
-    assert tables == {"installation", "names", "models", "tags", "jobs", "workers", "aliases", "idempotency"}
+    assert tables == {
+        "installation",
+        "names",
+        "models",
+        "tags",
+        "jobs",
+        "workers",
+        "aliases",
+        "idempotency",
+        "audit_log",
+        "audit_heads",
+    }
     for table in tables:
         assert "namespace" in {column["name"] for column in inspector.get_columns(table)}
 
