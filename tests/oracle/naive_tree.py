@@ -121,6 +121,18 @@ def poisson(moments: Sequence[tuple[Fraction, Fraction]]) -> float:
     return math.fsum(float(w * y) * math.log(y / mean) for w, y in moments if y > 0) / float(total or 1)
 
 
+def half_mean_difference(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """Half the mean of abs(a - b) over all ordered pairs; 0 for no rows."""
+    total = sum(weight for weight, _ in moments)
+    pairs = sum((v * w * abs(a - b) for v, a in moments for w, b in moments), Fraction(0))
+    return pairs / (2 * total * total) if total else Fraction(0)
+
+
+def medoid(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """The target with the least weighted sum of differences from all, the first of equals."""
+    return min((sum((w * abs(y - m) for w, y in moments), Fraction(0)), m) for _, m in moments)[1]
+
+
 def absolute(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
     """The weighted mean of abs(y - m) about the target m for which it is least: a median."""
     total = sum(weight for weight, _ in moments)
@@ -200,6 +212,15 @@ def number_measures(branches: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> 
     }
 
 
+def pair_measures(branches: Sequence[Sequence[tuple[Fraction, Fraction]]]) -> dict[str, Exact | None]:
+    """Both measures of a split by the differences of pairs."""
+    node = [pair for branch in branches for pair in branch]
+    sizes = [sum((weight for weight, _ in branch), Fraction(0)) for branch in branches]
+    parts = [size * half_mean_difference(branch) for size, branch in zip(sizes, branches, strict=True)]
+    cost = sum(parts, Fraction(0)) / sum(sizes, Fraction(0))
+    return {"dissimilarity_cost": cost, "dissimilarity_reduction": half_mean_difference(node) - cost}
+
+
 def deviations(
     branches: Sequence[Sequence[tuple[Fraction, Fraction]]], shares: Sequence[Fraction]
 ) -> dict[str, Exact | None]:
@@ -235,6 +256,8 @@ def impurity(problem: Problem, rows: Branch) -> Exact:
         return poisson(problem.moments(rows))
     if problem.criterion == "absolute_error":
         return absolute(problem.moments(rows))
+    if problem.criterion == "dissimilarity":
+        return half_mean_difference(problem.moments(rows))
     counts = problem.counts(rows)
     return entropy(counts) if problem.criterion in ("entropy", "gain_ratio") else gini(counts)
 
@@ -277,6 +300,7 @@ CRITERIA = {
     "variance": Criterion("variance_reduction", nothing, tiny_impurity),
     "poisson": Criterion("poisson_deviance_reduction", nothing, tiny_impurity),
     "absolute_error": Criterion("absolute_error_reduction", nothing, tiny_impurity),
+    "dissimilarity": Criterion("dissimilarity_reduction", nothing, tiny_impurity),
 }
 
 
@@ -296,6 +320,8 @@ def node_candidates(problem: Problem, rows: Branch) -> list[Candidate]:
 def measure(problem: Problem, branches: Sequence[Branch]) -> dict[str, Exact | None]:
     """Every measure of the partition."""
     if not problem.classes:
+        if problem.criterion == "dissimilarity":
+            return pair_measures([problem.moments(branch) for branch in branches])
         scores = number_measures([problem.moments(branch) for branch in branches])
         if any(problem.targets[row] < 0 for row in problem.rows()):  # type: ignore[operator]
             scores["poisson_deviance_reduction"] = None
@@ -436,6 +462,8 @@ def prediction(problem: Problem, rows: Branch) -> Label | Fraction:
     """The majority class, the first of equals; the weighted mean, or median, for regression."""
     if problem.criterion == "absolute_error":
         return median(problem.moments(rows))
+    if problem.criterion == "dissimilarity":
+        return medoid(problem.moments(rows))
     if not problem.classes:
         return sum((w * y for w, y in problem.moments(rows)), Fraction(0)) / problem.weight(rows)
     counts = problem.counts(rows)

@@ -126,4 +126,7 @@ def messy_regression(draw: st.DrawFn) -> Problem:
     targets = draw(st.lists(st.sampled_from([0.1, 0.2, 0.3, 1e-3, 1e9, -7.7, 1 / 3]), min_size=rows, max_size=rows))
     counted: Sequence[Any] = draw(st.lists(st.sampled_from([0.1, 0.7, 1, 1e-3, 3.3]), min_size=rows, max_size=rows))
     made = draw(columns(rows))
-    return Problem(made, targets, counted, criterion="variance", ordinals=ordinals(made), **draw(handling()))
+    criterion = draw(st.sampled_from(["variance", "poisson", "absolute_error", "dissimilarity"]))
+    if criterion == "poisson":
+        targets = [abs(target) for target in targets]
+    return Problem(made, targets, counted, criterion=criterion, ordinals=ordinals(made), **draw(handling()))

@@ -20,7 +20,12 @@ from tests.oracle.naive_tree import Branch, Problem
 from tests.oracle.test_naive_twin import ask, route
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PROBLEMS = st.one_of(strategies.classification(), strategies.with_a_positive_class(), strategies.regression())
+PROBLEMS = st.one_of(
+    strategies.classification(),
+    strategies.with_a_positive_class(),
+    *(strategies.regression(criterion) for criterion in ("variance", "absolute_error", "dissimilarity")),
+    strategies.counts(),
+)
 NO_LIMITS = {"min_samples_split": 2, "min_samples_leaf": 1, "min_weight_leaf": 0}
 
 

@@ -16,7 +16,16 @@ from tests.oracle.contract import OTHERWISE, Service, feature_of, way
 from tests.oracle.naive_tree import Branch, Candidate, Problem
 
 SLOWLY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-IMPURITIES = ("gini", "entropy", "gain_ratio", "gini_gain_ratio", "variance", "poisson", "absolute_error")
+IMPURITIES = (
+    "gini",
+    "entropy",
+    "gain_ratio",
+    "gini_gain_ratio",
+    "variance",
+    "poisson",
+    "absolute_error",
+    "dissimilarity",
+)
 
 
 def ask(service: Service, problem: Problem) -> str:
@@ -26,7 +35,8 @@ def ask(service: Service, problem: Problem) -> str:
     parameters = {name: getattr(problem, name) for name in (*names, "max_depth")}
     more: dict[str, Any] = {"weight": "weight", "parameters": parameters}
     more["schema"] = {name: {"kind": "ordinal", "categories": order} for name, order in problem.ordinals.items()}
-    more["task"] = "classification" if problem.classes else "regression"
+    task = "dissimilarity" if problem.criterion == "dissimilarity" else "regression"
+    more["task"] = "classification" if problem.classes else task
     if problem.positive is not None:
         more["positive_class"] = problem.positive
     return service.train(data, "target", more)
@@ -106,7 +116,7 @@ def check_branches(problem: Problem, entry: Mapping[str, Any], branches: Sequenc
             assert population["weight"] == problem.weight(rows)
             if problem.classes:
                 assert population["counts"] == problem.counts(rows)
-            else:
+            elif problem.criterion != "dissimilarity":
                 mean = sum((w * y for w, y in problem.moments(rows)), Fraction(0)) / problem.weight(rows)
                 assert population["mean"] == pytest.approx(float(mean), rel=1e-9, abs=1e-9)
             if problem.criterion == "variance":
@@ -227,4 +237,11 @@ def test_counts(service: Service, problem: Problem) -> None:
 @SLOWLY
 def test_absolute_error(service: Service, problem: Problem) -> None:
     """For the reduction of the absolute error, every node is as plain counting finds it."""
+    check(service, problem)
+
+
+@given(strategies.regression("dissimilarity"))
+@SLOWLY
+def test_dissimilarity(service: Service, problem: Problem) -> None:
+    """For the reduction of the dissimilarity of pairs, here of numbers, every node is as plain counting finds it."""
     check(service, problem)
