@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.core import grow
+from service.core import upkeep
 from service.core.bins import Binned, bin_features
 from service.core.bounds import BOUNDS
 from service.core.criteria import CRITERIA
@@ -422,7 +422,7 @@ def test_nothing_outlives_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
         codes.append(weakref.ref(binned.code))
         return binned
 
-    monkeypatch.setattr(grow, "bin_features", note)
+    monkeypatch.setattr(upkeep, "bin_features", note)
     alive: list[bool] = []
     column, target = numbers("x", range(400)), classes([row * row % 13 % 2 for row in range(400)])
     parameters = resolved(target, {"max_depth": 4})
