@@ -20,6 +20,9 @@ from service.core.objective import Objective
 Spread = tuple[Floats, Floats]
 """Of the target about the node's centre: (2, node) least and greatest, and (node, bin) sum of squares in each bin."""
 
+UNDERFLOW = 1e-280
+"""Sums of squares below this have lost digits."""
+
 Bound = Callable[[Objective, Floats, Floats, Floats, Spread | None], Floats]
 
 
@@ -128,7 +131,7 @@ def bound_numbers(objective: Objective, below: Floats, upto: Floats, node: Float
     else:
         # below a sum of 0 there is no deviance, and a corner there says nothing of the edges that lead to it
         inside = (below[1] + base * below[0] >= stray) & (node[1] - upto[1] + base * (node[0] - upto[0]) >= stray)
-        strip = np.where(inside, strip, np.inf)
+        strip = np.where(inside & (squares > UNDERFLOW), strip, np.inf)
     best = np.minimum(np.maximum(fan, ends), strip)
     return np.asarray((best - concentrate(node)) / node[0])
 

@@ -149,6 +149,7 @@ COUNT = st.floats(1e-150, 3) | st.sampled_from([0.0, 0.0, 1.0, 1.0, 2.0, 1e6, 1e
     st.lists(st.tuples(COUNT, HEAVY), max_size=6),
 )
 @example([(0.0, 1.0)], [(0.0, 1.0), (1e6, 0.1), (0.0, 1.0)], [(1.0, 1.0)])
+@example([], [(0.0, 1.0), (4e-276, 1.0), (4e-276, 1.0)], [])
 def test_no_branch_of_counts_beats_its_bin(
     below: list[tuple[float, float]], inside: list[tuple[float, float]], above: list[tuple[float, float]]
 ) -> None:
