@@ -67,3 +67,19 @@ def test_refused_gaps() -> None:
     with pytest.raises(InvalidData) as caught:
         conform(posted, [AGE, JOB], missing="refuse")
     assert [fault.place for fault in caught.value.faults] == ["/data/columns/age/1", "/data/columns/job/2"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "route"),
+    [
+        ("direction", "gets the answer of the node it is at"),
+        ("branch", "gets the answer of the node it is at"),
+        ("surrogate", "the node's surrogates"),
+        ("fractional", "to all branches"),
+    ],
+)
+def test_route_of_unseen_categories(missing: str, route: str) -> None:
+    """The warning about a category that training did not see says what becomes of its rows under each choice."""
+    _, (warning,) = conform(table(numbers("age", [1]), labels("job", ["pilot"])), [AGE, JOB], missing)
+    assert "'pilot'" in warning
+    assert route in warning
