@@ -15,8 +15,8 @@ from service.core.encoding import CodedFeature, find_midpoints, largest_values_u
 from service.core.grow import Growth
 from service.core.schema import Target
 from service.core.search import join_splits, levels_of
+from service.core.stand_ins import count_cells, join_stands
 from service.core.statistics import Ints
-from service.core.surrogates import count_cells, join_stands
 from service.core.tree import Surrogates, Tree, choose_answers
 from service.core.weigh import Learner
 

@@ -22,8 +22,9 @@ from service.core.prune_cost import rate_nodes
 from service.core.route import Children, route_entries, send_entries
 from service.core.schema import Target
 from service.core.search import Splits, search
+from service.core.stand_ins import StandIns
 from service.core.statistics import Entries, Ints
-from service.core.surrogates import StandIns, stand_in
+from service.core.surrogates import stand_in
 from service.core.tree import LeafReason
 from service.core.upkeep import lay_out, pass_on
 from service.core.weigh import Batch, Learner, make_batch

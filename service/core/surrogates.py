@@ -7,7 +7,6 @@ rows. Those that are better than sending all rows with the majority are kept, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from service.core.criteria import TOLERANCE, Floats
 from service.core.parting import drop_lines
 from service.core.schema import Target
 from service.core.search import Splits
+from service.core.stand_ins import StandIns, follow_stands
 from service.core.statistics import Entries, Ints, Tally
 from service.core.tree import STAYS
 from service.core.weigh import Batch, Learner, count_block, list_blocks
@@ -29,26 +29,6 @@ FEWEST = 2
 """So many rows must go either way, lest a cut that tells nothing beats the majority by chance (rpart)."""
 LEAST_ADJUSTED = 1e-10
 """A surrogate whose adjusted agreement is not above this is no better than the majority (rpart)."""
-
-
-@dataclass(frozen=True, slots=True)
-class StandIns:
-    """The surrogates of some nodes, node by node, best first; everything is (surrogate,) but ``category: (3, pair)``.
-
-    ``lower``, ``upper``: training rows whose values stand beside a threshold; ``flipped``: what is above it goes left.
-    ``agree``, ``adjusted``: see `tree.Surrogates`; ``rows``: how many rows each sent. Of categories, ``category`` has
-    the surrogate, code and branch.
-    """
-
-    node: Ints
-    feature: Ints
-    lower: Ints
-    upper: Ints
-    flipped: Flags
-    agree: Floats
-    adjusted: Floats
-    rows: Ints
-    category: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +67,7 @@ def stand_in(learner: Learner, batch: Batch, splits: Splits, branch: Ints) -> tu
     use = learner.parameters.use_surrogates
     after = np.where(tied | (use < 2), STAYS, majority)
     if use > 0:
-        went, sent = _follow(learner, part.entries, stands, went)
+        went, sent = follow_stands(learner, part.entries, stands, went)
         stands = replace(stands, rows=sent)
     went = np.where(went >= 0, went, np.where(after == STAYS, NO_ROUTE, after)[part.entries.node])
     missing_to = splits.missing_to.copy()
@@ -241,69 +221,3 @@ def _pick_codes(found: Agreement, node: Ints, feature: Ints) -> Ints:
     of = index[codes[0], codes[1]]
     kept = of >= 0
     return np.stack([of[kept], codes[2, kept], codes[3, kept]])
-
-
-def _follow(learner: Learner, entries: Entries, stands: StandIns, branch: Ints) -> tuple[Ints, Ints]:
-    """(entry,) the branch once surrogates were asked in order, and (surrogate,) how many rows each sent."""
-    branch = branch.copy()
-    sent = np.zeros(len(stands.node), np.int64)
-    count = np.bincount(stands.node, minlength=entries.nodes)
-    first = np.cumsum(count) - count
-    offset, table = _lay_out_codes(learner, stands)
-    lost = np.flatnonzero(branch < 0)
-    for rank in range(int(count.max(initial=0))):
-        lost = lost[(branch[lost] < 0) & (count[entries.node[lost]] > rank)]
-        which = first[entries.node[lost]] + rank
-        for f, mine in _by_feature(stands.feature[which]):
-            branch[lost[mine]] = _ask(learner, stands, f, which[mine], entries.row[lost[mine]], offset, table)
-        sent += np.bincount(which[branch[lost] >= 0], minlength=len(sent))
-    return branch, sent
-
-
-def _by_feature(feature: Ints) -> Iterator[tuple[int, Ints]]:
-    for f in np.unique(feature).tolist():
-        yield f, np.flatnonzero(feature == f)
-
-
-def _ask(learner: Learner, stands: StandIns, feature: int, which: Ints, row: Ints, offset: Ints, table: Ints) -> Ints:
-    """(entry,) the branch that each entry's surrogate, all on one feature, says; `NO_ROUTE` where it does not know."""
-    coded = learner.features[feature]
-    if learner.is_ordered(feature):
-        keys = coded.numbers if coded.feature.kind == "numeric" else coded.codes
-        went = ((keys[row] > keys[stands.lower[which]]) ^ stands.flipped[which]).astype(np.int64)
-    else:
-        went = table[offset[which] + coded.codes[row]]
-    return np.where(coded.is_missing(row), NO_ROUTE, went) if coded.has_missing else went
-
-
-def _lay_out_codes(learner: Learner, stands: StandIns) -> tuple[Ints, Ints]:
-    """(surrogate,) where each one's run begins in the (cell,) table of branches by code."""
-    size = count_cells(learner, stands.feature)
-    offset = np.cumsum(size) - size
-    table = np.full(max(int(size.sum()), 1), NO_ROUTE)
-    table[offset[stands.category[0]] + stands.category[1]] = stands.category[2]
-    return offset, table
-
-
-def count_cells(learner: Learner, feature: Ints) -> Ints:
-    """(surrogate,) a cell for each category and one for missing values; none where the feature is ordered."""
-    cells = [0 if learner.is_ordered(f) else coded.levels + 1 for f, coded in enumerate(learner.features)]
-    return np.array([*cells, 0], np.int64)[feature]
-
-
-def join_stands(parts: Sequence[tuple[Ints, StandIns]]) -> StandIns:
-    """All of them, with the nodes' ids in place of their numbers in a batch."""
-    if not parts:
-        none = np.empty(0, np.int64)
-        real, flags = np.empty(0), np.empty(0, bool)
-        return StandIns(none, none, none, none, flags, real, real, none, np.empty((3, 0), np.int64))
-    shift = np.cumsum([0, *(len(stands.node) for _, stands in parts)])
-    category = [
-        stands.category + np.array([[first], [0], [0]]) for (_, stands), first in zip(parts, shift, strict=False)
-    ]
-    names = ("feature", "lower", "upper", "flipped", "agree", "adjusted", "rows")
-    return StandIns(
-        node=np.concatenate([ids[stands.node] for ids, stands in parts]),
-        **{name: np.concatenate([getattr(stands, name) for _, stands in parts]) for name in names},
-        category=np.concatenate(category, axis=1),
-    )
