@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from service.core.answers import answer_rows
 from service.core.conform import conform
+from service.core.counterfactual import SPANS
 from service.core.descend_one import OneRow
 from service.core.guide import Guide, are_floats, lay_out
 from service.core.read_row import Cell, RowReader
@@ -41,6 +42,7 @@ class Predictor:
     def __init__(self, plain: Mapping[str, Any], missing: str) -> None:
         self.tree = Tree.from_arrays(plain)
         self.missing = missing
+        self.spans: NDArray[np.float64] | None = plain.get(SPANS)
         self.names = {feature.name: place for place, feature in enumerate(self.tree.features)}
         self.reader = RowReader(self.tree.features, missing == "refuse")
         self.one = OneRow(self.tree)

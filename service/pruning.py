@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from service.core.answers import answer_training
+from service.core.counterfactual import SPANS
 from service.core.criteria import Floats
 from service.core.encoding import smallest_unsigned
 from service.core.evaluate import measure_fit
@@ -175,7 +176,11 @@ def prune_model(record: ModelRecord, request: PruningRequest, store: ModelStore)
         tags=dict(record.tags if request.tags is None else request.tags),
         retention=record.retention,
         body=body,
-        tree=shorter.as_arrays() | _cut_kept(_find_kept(plain, parameters), shorter),
+        tree={
+            **shorter.as_arrays(),
+            **_cut_kept(_find_kept(plain, parameters), shorter),
+            **({SPANS: plain[SPANS]} if SPANS in plain else {}),
+        },
         data=data,
         action="prune",
     )

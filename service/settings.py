@@ -46,6 +46,7 @@ class Settings:
     max_classes: int = setting(1_000, "Most classes of a target")
     max_depth: int = setting(10_000, "Deepest tree that is grown, whatever a request asks for")
     max_page: int = setting(1_000, "Largest `limit` of a listing")
+    max_explained_rows: int = setting(1_000, "Most rows that are explained at once")
     retain: Literal["data", "summary", "none"] = setting(
         "data", "What a model keeps for the audit unless its request says: `data`, `summary` or `none`"
     )

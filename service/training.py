@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from service.core.counterfactual import SPANS, measure_spans
 from service.core.criteria import CRITERIA
 from service.core.errors import Fault, InvalidParameters, UnsuitableTask
 from service.core.evaluate import by_output, measure_fit
@@ -73,7 +74,11 @@ def train(
             tags=dict(request.tags),
             retention=retention,
             body=body,
-            tree=learnt.tree.as_arrays() | pack_path(ready.parameters, learnt.pruning),
+            tree={
+                **learnt.tree.as_arrays(),
+                **pack_path(ready.parameters, learnt.pruning),
+                SPANS: measure_spans(columns),
+            },
             data=_retain(retention, learnt, settings),
         ),
         claim,

@@ -48,7 +48,7 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict", "evaluate", "importance", "stability", "pruning", "parent")
+_LINKS = ("self", "splits", "tree", "predict", "explain", "evaluate", "importance", "stability", "pruning", "parent")
 
 
 def _whole(*names: str) -> dict[str, Any]:
@@ -223,6 +223,7 @@ def link_model(record: ModelRecord) -> dict[str, str]:
         "splits": url_for("splits.get_splits", reference=record.id),
         "tree": url_for("tree.get_tree", reference=record.id),
         "predict": url_for("predict.predict_rows", reference=record.id),
+        "explain": url_for("explain.explain_rows", reference=record.id),
         "evaluate": url_for("evaluate.evaluate_rows", reference=record.id),
         "importance": url_for("importance.get_importance", reference=record.id),
         "stability": url_for("stability.get_stability", reference=record.id),

@@ -90,7 +90,7 @@ def share_anew(tree: Tree, features: Sequence[CodedFeature], weight: Floats | No
         parts = Parts(parts.row[inner], parts.node[inner], parts.share[inner])
         branch = read_branches(guide, cells, parts.node, parts.row)
         _renew_shares(guide, parts, branch, rows, renewed)
-        parts = _step_down(guide, parts, branch)
+        parts = step_down(guide, parts, branch)
         came += np.bincount(parts.node, minlength=tree.nodes)
     return replace(tree, share=share, rows=np.where(renewed, came, tree.rows))
 
@@ -111,7 +111,7 @@ def _renew_shares(guide: Guide, parts: Parts, branch: Ints, rows: int, renewed: 
     guide.share[child] = np.where(np.isnan(found), guide.share[child], found)
 
 
-def _step_down(guide: Guide, parts: Parts, branch: Ints) -> Parts:
+def step_down(guide: Guide, parts: Parts, branch: Ints) -> Parts:
     """The parts at the children, by node, of parts at inner nodes; `NO_ROUTE` goes to all children by their shares."""
     known, lost = np.flatnonzero(branch != NO_ROUTE), np.flatnonzero(branch == NO_ROUTE)
     node = parts.node[lost]
@@ -138,7 +138,7 @@ def _descend_block(
         kept = slice(None) if inner else ended
         passed.append((row[kept] + rows.start, node[kept], share[kept]))
         node, row, share = node[~ended], row[~ended], share[~ended]
-        below = _step_down(guide, Parts(row, node, share), read_branches(guide, cells, node, row))
+        below = step_down(guide, Parts(row, node, share), read_branches(guide, cells, node, row))
         node, row, share = below.node, below.row, below.share
     row, node = (np.concatenate([part[i] for part in passed]) for i in range(2))
     return row, node, np.concatenate([part[2] for part in passed])

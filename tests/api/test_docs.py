@@ -137,6 +137,8 @@ def test_answers_are_as_described(
         (f"{reference}/tree", "get", "/models/warm/tree", None),
         (f"{reference}/predict", "post", "/models/golf/predict", rows),
         (f"{reference}/predict", "post", "/models/warm/predict", numbers),
+        (f"{reference}/explain", "post", "/models/golf/explain", {**rows, "shapley": True}),
+        (f"{reference}/explain", "post", "/models/warm/explain", {**numbers, "shapley": True}),
         (f"{reference}/evaluate", "post", "/models/golf/evaluate", {"data": {"columns": tennis}}),
         (f"{reference}/evaluate", "post", "/models/warm/evaluate", {"data": {"columns": tennis}}),
         ("/train", "post", "/train", {**by_number, "target": ["temperature", "warmth"], "name": "several"}),

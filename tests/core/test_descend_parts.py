@@ -144,3 +144,14 @@ def test_unseen_categories_are_parted() -> None:
         parts = descend_parts(lay_out(learnt.tree, (False,)), [column], 1)
         assert parts.share.tolist() == [0.4, 0.6]
         assert OneRow(learnt.tree).part([None if code == -1 else code]) == [(1, 0.4), (2, 0.6)]
+
+
+def test_several_targets_are_parted() -> None:
+    """Rows without a value are parted by the weight that is known, however many numbers are predicted."""
+    target = Target(
+        "y", values=np.array([[0.0, 1], [0, 2], [9, 1], [9, 2], [5, 5]]), statistic="vectors", names=("y", "z")
+    )
+    tree = grow([numbers("x", [1, 1, 1, 2, None])], target, {"missing": "fractional", "max_depth": 1}).tree
+    assert tree.share is not None
+    assert tree.share[1:].tolist() == [0.75, 0.25]
+    assert tree.weight.tolist() == [5, 3.75, 1.25]
