@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.problems import Problem
+from service.core.criteria import Task
 from service.core.descend import descend
 from service.core.descend_one import OneRow
 from service.core.learn import Learnt, learn
-from service.core.parameters import Task, resolve
+from service.core.parameters import resolve
 from service.core.read_row import RowReader
 from service.core.schema import Column
 from service.core.tree import Tree

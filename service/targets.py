@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.criteria import CRITERIA
+from service.core.criteria import CRITERIA, Task
 from service.core.distances import measure_pairs
 from service.core.errors import Fault, InvalidData, UnsuitableTask, pointer
 from service.core.folds import take_cells
 from service.core.pairs import Pairs
-from service.core.parameters import CLASSIFIERS, Task
+from service.core.parameters import CLASSIFIERS
 from service.core.schema import Column, Label, Table, Target
 from service.settings import Settings
 from service.store.records import Retention

@@ -285,6 +285,7 @@ GAINS = frozenset(
 )
 """Measures that are by the node's weight: of a part of the node they count by its share."""
 
+Task = Literal["classification", "regression", "dissimilarity"]
 Scale = Literal["impurity", "one", "weight"]
 
 
@@ -299,7 +300,7 @@ class Criterion:
     """
 
     name: str
-    task: Literal["classification", "regression", "dissimilarity"]
+    task: Task
     measure: str
     family: Family
     scale: Scale = "impurity"

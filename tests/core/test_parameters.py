@@ -11,7 +11,8 @@ import pytest
 
 from service.core.criteria import CRITERIA
 from service.core.errors import InvalidParameters, UnsuitableTask
-from service.core.parameters import PRESETS, RULES, Parameters, resolve
+from service.core.parameter_values import RULES
+from service.core.parameters import PRESETS, Parameters, resolve
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
 
