@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Form
-from service.core.criteria import Floats, find_variances
+from service.core.criteria import Floats
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
 from service.core.grow import Growth
+from service.core.impurities import find_variances
 from service.core.schema import Target
 from service.core.search import join_splits, levels_of
 from service.core.stand_ins import count_cells, join_stands

@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from service.core.criteria import ENTROPY, Floats
+from service.core.criteria import Floats
 from service.core.deviations import TINY
+from service.core.impurities import ENTROPY
 from service.core.objective import Objective
 
 Spread = tuple[Floats, Floats]

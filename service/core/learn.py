@@ -9,10 +9,11 @@ import numpy as np
 
 from service.core.answers import answer_training
 from service.core.assemble import build_tree
-from service.core.criteria import CRITERIA, RATE_CRITERION, Floats, make_vector_family
+from service.core.criteria import CRITERIA, RATE_CRITERION, Floats
 from service.core.encoding import CodedFeature, encode
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.grow import Progress, grow
+from service.core.impurities import make_vector_family
 from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters

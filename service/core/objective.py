@@ -15,7 +15,6 @@ from service.core.criteria import (
     MEASURES_OF,
     POSITIVE_MEASURES,
     RATE_MEASURES,
-    RATES,
     RATIOS,
     TOLERANCE,
     Criterion,
@@ -23,6 +22,7 @@ from service.core.criteria import (
     Measure,
     list_number_measures,
 )
+from service.core.impurities import RATES
 
 
 def bind_positive(positive: int) -> dict[str, Measure]:

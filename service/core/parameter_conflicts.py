@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from service.core.criteria import CRITERIA, ENTROPY, Task
+from service.core.criteria import CRITERIA, Task
 from service.core.errors import Fault, pointer
+from service.core.impurities import ENTROPY
 
 if TYPE_CHECKING:
     from service.core.parameters import Parameters

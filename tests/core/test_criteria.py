@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.core import criteria
+from service.core import criteria, impurities
 from service.core.criteria import (
     CLASS_MEASURES,
     CRITERIA,
-    ENTROPY,
-    GINI,
     LOWER_IS_BETTER,
     MEASURES_OF,
     NUMBER_MEASURES,
     Floats,
 )
+from service.core.impurities import ENTROPY, GINI
 
 OUTLOOK = [[2, 3], [4, 0], [3, 2]]
 """Play and no play when it is sunny, overcast, rainy (Quinlan 1986)."""
@@ -75,7 +74,7 @@ def test_gini_is_the_chance_to_disagree(branches: list[list[int]]) -> None:
             (Fraction(a * b, whole**2) for (i, a), (j, b) in product(enumerate(branch), repeat=2) if i != j),
             Fraction(0),
         )
-        assert float(criteria.gini(stack([branch]))[0]) == pytest.approx(float(chance), abs=1e-15)
+        assert float(impurities.gini(stack([branch]))[0]) == pytest.approx(float(chance), abs=1e-15)
 
 
 @given(BRANCHES)
@@ -115,8 +114,8 @@ def test_gain_and_cost_are_the_impurity(branches: list[list[int]]) -> None:
     """Gain and cost add up to the node's impurity, and a gain is never negative but for rounding."""
     node = stack(branches).sum(1)
     for impurity, gain, cost in (
-        (criteria.gini, "gini_gain", "gini_cost"),
-        (criteria.entropy, "information_gain", "entropy_cost"),
+        (impurities.gini, "gini_gain", "gini_cost"),
+        (impurities.entropy, "information_gain", "entropy_cost"),
     ):
         assert measure(gain, branches) + measure(cost, branches) == pytest.approx(float(impurity(node)), abs=1e-12)
         assert measure(gain, branches) >= -1e-12
@@ -172,7 +171,7 @@ def test_variance_is_half_the_mean_square_of_differences(branches: list[list[int
     """The variance of a branch is half the mean squared difference over all ordered pairs of its rows."""
     for branch in branches:
         pairs = [Fraction((a - b) ** 2, 2 * len(branch) ** 2) for a, b in product(branch, repeat=2)]
-        assert float(criteria.variance(numbers([branch]))[0]) == pytest.approx(float(sum(pairs)), abs=1e-12)
+        assert float(impurities.variance(numbers([branch]))[0]) == pytest.approx(float(sum(pairs)), abs=1e-12)
 
 
 def test_trailing_axes_are_free() -> None:
