@@ -22,6 +22,7 @@ from service.core.parameters import Parameters, resolve
 from service.core.schema import Column, Target
 from service.core.validate import Plan, cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
+from service.dissimilarities import build_pairs
 from service.listing import summarize_splits
 from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
@@ -30,7 +31,6 @@ from service.store.models import ModelStore
 from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord, Retention
 from service.targets import (
     TrainingRequest,
-    build_pairs,
     build_target,
     check_counts,
     decide_task,
