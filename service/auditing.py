@@ -17,9 +17,10 @@ from service.core.schema import Label
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.errors import InvalidRequest, NotFound
-from service.listing import Recent, Source, SplitQuery, make_recent, open_source
+from service.listing import Recent, Source, make_recent, open_source
 from service.rendering import show_number, show_tree_node
 from service.settings import Settings
+from service.split_query import SplitQuery
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -40,7 +41,7 @@ def list_splits(
     """
     tree = Tree.from_arrays(store.load_tree(record))
     source = open_source(record, tree, store, recent or make_recent())
-    _check_query(query, tree, source)
+    check_query(query, tree, source)
     nodes = np.flatnonzero(tree.rows > 0) if query.node is None else np.array([query.node])
     page = _fill_page(source, tree, nodes, query, min(query.limit, settings.max_page))
     return {
@@ -68,7 +69,7 @@ class Page:
 def _fill_page(source: Source, tree: Tree, nodes: Ints, query: SplitQuery, limit: int) -> Page:
     """Up to ``limit`` candidates from the cursor on; fewer where finding them takes more than `PAGE_CELLS`."""
     page = Page()
-    begin_node, begin = _read_cursor(query.cursor, nodes)
+    begin_node, begin = read_cursor(query.cursor, nodes)
     nodes = nodes[nodes >= begin_node]
     cells = np.cumsum(tree.rows[nodes] * max(len(tree.features), 1))
     few = nodes[: max(int(np.searchsorted(cells, PAGE_CELLS, side="right")), 1)]
@@ -86,7 +87,8 @@ def _fill_page(source: Source, tree: Tree, nodes: Ints, query: SplitQuery, limit
     return page
 
 
-def _check_query(query: SplitQuery, tree: Tree, source: Source) -> None:
+def check_query(query: SplitQuery, tree: Tree, source: Source) -> None:
+    """Raise what `list_splits` raises for a node, a feature or a measure that is not there."""
     if query.node is not None and not (0 <= query.node < tree.nodes):
         raise NotFound(f"there is no node {query.node}: the tree has {tree.nodes}")
     if query.feature is not None and query.feature not in {feature.name for feature in tree.features}:
@@ -112,7 +114,7 @@ def _write_cursor(node: int, offset: int) -> str:
     return base64.urlsafe_b64encode(f"{node}:{offset}".encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str | None, nodes: Ints) -> tuple[int, int]:
+def read_cursor(cursor: str | None, nodes: Ints) -> tuple[int, int]:
     """The node and the place in it where a page begins."""
     if cursor is None:
         return (int(nodes[0]) if len(nodes) else 0), 0

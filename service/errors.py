@@ -5,6 +5,7 @@
     ├── MalformedBody        a request's body is not what its media type says
     ├── BodyTooLarge         a request's body is over the limit
     ├── UnsupportedMedia     a request's body is of a kind that nobody here reads
+    ├── NotAcceptable        an answer in this format cannot be written by this installation
     ├── InvalidRequest       well-formed and wrong: a name, a tag, a cursor
     ├── NotFound             no such model, or no such node in it
     ├── Conflict             the request and what is stored do not fit together
@@ -47,6 +48,10 @@ class BodyTooLarge(ServiceError):
 
 class UnsupportedMedia(ServiceError):
     """The body's media type, or its absence, leaves open how to read it."""
+
+
+class NotAcceptable(ServiceError):
+    """The caller has to accept another format, or the operator to install what writes this one."""
 
 
 class InvalidRequest(ServiceError):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,12 @@ from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.learn import Learnt
 from service.core.schema import Target
 from service.core.statistics import Ints
+from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node
 from service.core.tree import Tree
+from service.listing_large import LargeView
 from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
 from service.retention import unpack_data, unpack_summary
+from service.split_query import SplitQuery
 from service.store.cache import RecentlyUsed
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
@@ -31,29 +33,16 @@ WHOLE = -1
 """In the place of a group of nodes: what serves all of them."""
 
 
-@dataclass(frozen=True)
-class SplitQuery:
-    """Which candidates to list, in which order."""
+Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing | Survey]
+"""By model and group of nodes: their candidates, and under `WHOLE` what is needed to weigh any.
 
-    node: int | None = None
-    feature: str | None = None
-    type: str | None = None
-    chosen: bool | None = None
-    admissible: bool | None = None
-    top: int | None = None
-    measure: str | None = None
-    sort: Literal["rank", "position"] = "rank"
-    limit: int = 100
-    cursor: str | None = None
+Also surveys of large nodes, by the model with what they are by, and the node.
+"""
 
 
-Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing]
-"""By model and group of nodes: their candidates, and under `WHOLE` what is needed to weigh any."""
-
-
-def make_recent() -> Recent:
-    """Room for what recent audits weighed."""
-    return RecentlyUsed(RECENT_BYTES, lambda value: value.count_bytes())
+def make_recent(size: int = RECENT_BYTES) -> Recent:
+    """Room for ``size`` bytes of what recent audits weighed."""
+    return RecentlyUsed(size, lambda value: value.count_bytes())
 
 
 class DataView:
@@ -77,6 +66,10 @@ class DataView:
             return head
         ranked = show_reranked(self._audited, self._listing, self._rows, self._ranks, self._measure)
         return head | {"by_measure": ranked}
+
+    def stream(self, begin: int, most: int) -> Iterator[list[dict[str, Any]]]:
+        """The candidates from ``begin`` on, up to ``most`` at a time."""
+        return (self.render(first, first + most) for first in range(begin, len(self), most))
 
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""
@@ -118,27 +111,48 @@ class DataView:
 
     def _rate_inadmissible(self, chosen: Ints, query: SplitQuery) -> Floats:
         """What orders those without a rank, ascending: their scores, best first, the undefined last."""
-        measure = query.measure or self._audited.learner.objective.criterion.measure
-        score = self._listing.score_rows(measure, self._rows[chosen]) * (1 if measure in LOWER_IS_BETTER else -1)
+        listing, rows = self._listing, self._rows[chosen]
+        measure = query.measure or listing.objective.criterion.measure
+        score = listing.score[rows] if query.measure is None else listing.score_rows(measure, rows)
+        score = score * (1 if measure in LOWER_IS_BETTER else -1)
         return np.where(np.isnan(score), np.inf, score)
 
 
 class DataSource:
-    """Listings from retained data, ``audited``; those of recent questions are kept in ``recent``."""
+    """Listings from retained data, ``audited``; those of recent questions are kept in ``recent``.
 
-    def __init__(self, model: str, audited: Audited, recent: Recent) -> None:
-        self._model, self.audited, self._recent = model, audited, recent
+    Nodes of more than ``large`` rows x features are surveyed.
+    """
+
+    def __init__(self, model: str, audited: Audited, recent: Recent, large: int = LARGE_CELLS) -> None:
+        self._model, self.audited, self._recent, self._large = model, audited, recent, large
         self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
 
-    def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[DataView]:
-        """What the query wants of each node with rows, in order; nothing is weighed before it is asked for."""
+    def view_nodes(self, nodes: Ints, query: SplitQuery, *, keep: bool = True) -> Iterator[DataView | LargeView]:
+        """What the query wants of each node with rows, in order; nothing is weighed before it is asked for.
+
+        ``keep``: what was weighed is likely to be asked for again.
+        """
         audited = self.audited
         for index in np.unique(audited.group[nodes[audited.tree.rows[nodes] > 0]]).tolist():
             group = audited.groups[index]
-            listing = self._recent.get((self._model, index), partial(list_candidates, audited, group))
+            if audited.tree.rows[group[0]] * len(audited.tree.features) > self._large:
+                yield from (self._view_large(node, query) for node in np.intersect1d(group, nodes).tolist())
+                continue
+            weigh = partial(list_candidates, audited, group)
+            listing = self._recent.get((self._model, index), weigh) if keep else weigh()
             for place in np.flatnonzero(np.isin(group, nodes)).tolist():
                 yield DataView(audited, cast("Listing", listing), place, query)
+
+    def _view_large(self, node: int, query: SplitQuery) -> LargeView:
+        audited, measure = self.audited, query.measure
+        own = cast("Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, audited, node)))
+        if measure is None:
+            return LargeView(audited, own, own, query)
+        again = partial(survey_by, audited, own, measure)
+        survey = cast("Survey", self._recent.get((f"{self._model} by {measure}", node), again))
+        return LargeView(audited, own, survey, query)
 
     def warnings(self) -> list[str]:
         """Nothing: the listing is complete."""
@@ -163,6 +177,10 @@ class SummaryView:
     def head(self) -> dict[str, Any]:
         """What is said of the node."""
         return self._head
+
+    def stream(self, begin: int, most: int) -> Iterator[list[dict[str, Any]]]:
+        """The candidates from ``begin`` on, up to ``most`` at a time."""
+        return (self.render(first, first + most) for first in range(begin, len(self), most))
 
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""
@@ -201,7 +219,7 @@ class SummarySource:
         self._record, self._tree, self._data = record, tree, data
         self.measures, self.measure = list(data["measures"]), str(data["measure"])
 
-    def view_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[SummaryView]:
+    def view_nodes(self, nodes: Ints, query: SplitQuery, *, keep: bool = True) -> Iterator[SummaryView]:  # noqa: ARG002 - as `DataSource`
         """What the query wants of each node with rows, in order."""
         for node in nodes[self._tree.rows[nodes] > 0].tolist():
             head, rows = unpack_summary(self._record, self._data, node)

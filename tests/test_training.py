@@ -16,10 +16,10 @@ from service.auditing import list_splits, show_tree
 from service.core.errors import CoreError
 from service.core.schema import Column, Table
 from service.errors import NotRetained
-from service.listing import SplitQuery
 from service.prediction import Picked, predict
 from service.readers.cells import Declared
 from service.settings import Settings
+from service.split_query import SplitQuery
 from service.store.records import ModelRecord
 from service.training import TrainingRequest, hash_data, train
 from tests.making import Trainer, make_table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -38,6 +38,12 @@ class Resource(Blueprint):  # type: ignore[misc]  # its base is untyped
     def alt_response(self, status_code: int | str, **options: Any) -> Callable[[View], View]:  # noqa: ANN401
         """Describe another answer."""
         decorate: Callable[[View], View] = super().alt_response(status_code, **options)
+        return decorate
+
+    def also_answers(self, status: int, media_types: Iterable[str]) -> Callable[[View], View]:
+        """Describe other media types that the answer of a status may have."""
+        streams = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in media_types}
+        decorate: Callable[[View], View] = self.doc(responses={status: {"content": streams}})
         return decorate
 
     def problems(self, *statuses: int) -> Callable[[View], View]:

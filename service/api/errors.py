@@ -22,6 +22,7 @@ from service.errors import (
     DamagedModel,
     InvalidRequest,
     MalformedBody,
+    NotAcceptable,
     NotFound,
     NotRetained,
     PreconditionFailed,
@@ -37,6 +38,7 @@ MEDIA_TYPE = "application/problem+json"
 PROBLEMS: dict[type[Exception], tuple[int, str]] = {
     MalformedBody: (400, "The body cannot be parsed"),
     NotFound: (404, "Not found"),
+    NotAcceptable: (406, "This format cannot be written here"),
     PreconditionFailed: (412, "It has changed"),
     Conflict: (409, "Conflict"),
     NotRetained: (409, "The model did not keep what this needs"),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response
+from flask import Response, request, stream_with_context
 from marshmallow import Schema, fields, validate
 
-from service import auditing
+from service import auditing, streaming
 from service.api.blueprint import Resource
 from service.api.fields import CELL, COUNTS, NUMBERS, SCALAR, Anything, Envelope, PageLimit, choice, text
-from service.api.json import answer
+from service.api.json import MEDIA_TYPE, answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
-from service.api.state import recent, settings, store
-from service.listing import SplitQuery
+from service.api.state import followers, recent, settings, store
+from service.core.errors import Fault
+from service.errors import InvalidRequest, QueueFull
+from service.split_formats import WRITERS
+from service.split_query import SplitQuery
+from service.store.records import ModelRecord
 
 blueprint = Resource("splits", __name__, description="The audit of a model's splits")
 
@@ -182,16 +186,51 @@ class SplitsPageSchema(Schema):
 @blueprint.route("/models/<reference>/splits", methods=["GET"], parameters=[REFERENCE])
 @blueprint.arguments(SplitsQuery, location="query")
 @blueprint.response(200, SplitsPageSchema)
-@blueprint.problems(404, 409, 422, 503)
+@blueprint.also_answers(200, WRITERS)
+@blueprint.problems(404, 406, 409, 422, 429, 503)
 def get_splits(query: dict[str, Any], reference: str) -> Response:
     """List every candidate split of a node, or of all nodes, with its score under every measure.
 
     Best first within a node; what could not be chosen comes last, with the reason. Models that keep no data for the
-    audit answer 409.
+    audit answer 409. Accepted as NDJSON, CSV or an Arrow stream the whole listing comes at once, by feature and cut.
     """
     record = store().find(reference)
+    media_type = request.accept_mimetypes.best_match([MEDIA_TYPE, *WRITERS])
+    if media_type is not None and media_type in WRITERS:
+        return _stream(record, query, media_type)
     page = auditing.list_splits(record, read_query(query), store(), settings(), recent())
-    return answer({"model": summarize_model(record), **page, "next": next_url(page["next"])})
+    response = answer({"model": summarize_model(record), **page, "next": next_url(page["next"])})
+    response.vary.add("Accept")
+    return response
+
+
+def _stream(record: ModelRecord, query: dict[str, Any], media_type: str) -> Response:
+    """The whole listing. Streams share the seats of those who follow jobs: each keeps a thread."""
+    faults = [
+        Fault(f"?{name}", f"streams {what}; leave it out")
+        for name, what, wrong in (
+            ("sort", "go by position", request.args.get("sort", "position") != "position"),
+            ("limit", "have no pages", "limit" in request.args),
+        )
+        if wrong
+    ]
+    if faults:
+        raise InvalidRequest(f"{faults[0].place}: {faults[0].message}", faults)
+    seats = followers()
+    if not seats.acquire(blocking=False):
+        raise QueueFull("as many callers follow jobs or read streams as this process has room for; come back later")
+    try:
+        parts = streaming.stream_splits(record, read_query(query), store(), recent(), media_type)
+    except BaseException:
+        seats.release()
+        raise
+    response = Response(stream_with_context(parts), content_type=media_type)
+    response.call_on_close(seats.release)  # whatever becomes of the caller, the server closes the response
+    response.vary.add("Accept")
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["X-Accel-Buffering"] = "no"
+    response.headers["Treewright-Retention"] = record.retention
+    return response
 
 
 def read_query(query: dict[str, Any]) -> SplitQuery:

@@ -19,6 +19,10 @@ Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
 
 
+FEW_OF = 4
+"""Fewer rows than one in so many are coded by themselves."""
+
+
 class CodedFeature:
     """A feature of the training rows: its numbers, or the codes of its categories.
 
@@ -54,6 +58,21 @@ class CodedFeature:
     def codes(self) -> NDArray[np.unsignedinteger]:
         """(row,) codes in value order; `levels` where the cell is missing."""
         return self._coded[0] if self._codes is None else self._codes
+
+    def code_rows(self, rows: Ints) -> tuple[NDArray[np.integer], int]:
+        """(entry,) codes of some ``rows`` in value order, and the code of a missing cell.
+
+        A few rows of numbers that are not coded are coded by themselves: the codes skip what other rows have.
+        """
+        if self.feature.kind != "numeric" or self._codes is not None or "_coded" in vars(self):
+            return self.codes[rows], self.levels
+        if len(rows) * FEW_OF > len(self.numbers):
+            return self.codes[rows], self.levels
+        missing, numbers = self.is_missing(rows), self.numbers[rows]
+        values, known = np.unique(numbers[~missing] + numbers.dtype.type(0), return_inverse=True)
+        codes = np.full(len(rows), len(values))
+        codes[~missing] = known
+        return codes, len(values)
 
     @property
     def values(self) -> Numbers:

@@ -232,10 +232,11 @@ class Counted:
 def count_block(learner: Learner, entries: Entries, tally: Tally, features: NDArray[np.int64]) -> Counted:
     """The slots of ``features`` in all nodes of ``entries``, as ``tally`` sums them; segments are node-major."""
     count = len(features)
-    levels = np.array([learner.features[f].levels for f in features])
+    coded = [learner.features[f].code_rows(entries.row) for f in features]
+    levels = np.array([most for _, most in coded])
     nodes = np.arange(entries.nodes)
     block = Block(np.repeat(nodes, count), np.tile(features, entries.nodes), np.tile(levels, entries.nodes))
-    code = np.stack([learner.features[f].codes[entries.row] for f in features]).astype(np.int64)
+    code = np.stack([codes for codes, _ in coded]).astype(np.int64)
     segment = entries.node * count + np.arange(count)[:, None]
     width = int(levels.max()) + 1
     return Counted(block, count_slots(tally, segment, code, len(block.node), width), segment, code, width)

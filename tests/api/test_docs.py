@@ -35,7 +35,8 @@ def walk(value: object) -> Iterator[dict[str, Any]]:
 
 def schema_of(document: dict[str, Any], path: str, method: str, status: str) -> dict[str, Any]:
     """The schema of an answer."""
-    (content,) = document["paths"][path][method]["responses"][status]["content"].values()
+    contents = document["paths"][path][method]["responses"][status]["content"]
+    content = contents.get("application/json") or contents["application/problem+json"]
     schema: dict[str, Any] = content["schema"]
     return resolve(document, schema)
 

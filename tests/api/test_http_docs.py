@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
-EXAMPLE = re.compile(r"```http\n(\w+) (\S+)\n(.*?)```\n(?:\n```json (\d+)\n(.*?)```)?", re.DOTALL)
+EXAMPLE = re.compile(
+    r"```http\n(\w+) (\S+)\n((?:[\w-]+: .*?\n)*)(.*?)```\n(?:\n```(json|csv) (\d+)\n(.*?)```)?", re.DOTALL
+)
 
 
 def test_examples(client: FlaskClient) -> None:
     """Each request on the page gets the status and the answer beneath it, in the order of the page."""
     examples = EXAMPLE.findall(PAGE)
     assert len(examples) == PAGE.count("```http") > 0
-    for method, path, body, status, written in examples:
-        response = client.open(path, method=method, json=json.loads(body) if body.strip() else None)
+    for method, path, lines, body, kind, status, written in examples:
+        headers = dict(line.split(": ") for line in lines.splitlines())
+        response = client.open(path, method=method, headers=headers, json=json.loads(body) if body.strip() else None)
         assert response.status_code == int(status or 204), path
-        if written:
+        if kind == "csv":
+            assert shows(written, response.text.replace("\r\n", "\n")), (path, response.text)
+        elif written:
             assert shows(json.loads(written), response.json), (path, response.json)
 
 

@@ -1,0 +1,68 @@
+"""Whole listings, streamed: by feature and cut, node by node, in memory that does not grow with the listing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from service.auditing import check_query, read_cursor
+from service.core.statistics import Ints
+from service.core.tree import Tree
+from service.listing import Recent, Source, open_source
+from service.split_formats import WRITERS, check_format, lay_out
+from service.split_query import SplitQuery
+from service.store.models import ModelStore
+from service.store.records import ModelRecord
+
+log = logging.getLogger(__name__)
+Rows: TypeAlias = list[dict[str, Any]]
+CHUNK = 1000
+"""Candidates are rendered so many at a time."""
+
+
+def stream_splits(
+    record: ModelRecord, query: SplitQuery, store: ModelStore, recent: Recent, media_type: str
+) -> Iterator[bytes]:
+    """The candidates that ``query`` wants, by position, from its cursor on to the last: see `split_formats.WRITERS`.
+
+    Its ``limit`` is not asked. Raises, before anything is streamed, what `auditing.list_splits` raises, and
+    `NotAcceptable`. What goes wrong later is raised by the iterator, so that no stream that is cut short ends well.
+    """
+    check_format(media_type)
+    tree = Tree.from_arrays(store.load_tree(record))
+    source = open_source(record, tree, store, recent)
+    query = replace(query, sort="position")
+    check_query(query, tree, source)
+    nodes = np.flatnonzero(tree.rows > 0) if query.node is None else np.array([query.node])
+    start = read_cursor(query.cursor, nodes)
+    notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
+    layout = lay_out(tree, source.measures, notes)
+    return WRITERS[media_type](_note_end(record, _list_chunks(source, nodes, query, start)), layout)
+
+
+def _list_chunks(
+    source: Source, nodes: Ints, query: SplitQuery, start: tuple[int, int]
+) -> Iterator[list[dict[str, Any]]]:
+    """Up to `CHUNK` candidates at a time."""
+    begin_node, begin = start
+    for view in source.view_nodes(nodes[nodes >= begin_node], query, keep=False):
+        yield from view.stream(begin if view.node == begin_node else 0, CHUNK)
+
+
+def _note_end(record: ModelRecord, chunks: Iterator[Rows]) -> Iterator[Rows]:
+    """The chunks; the log tells how they ended."""
+    began, count = perf_counter(), 0
+    facts = {"model": record.id}
+    try:
+        for rows in chunks:
+            count += len(rows)
+            yield rows
+    except Exception:
+        log.exception("a stream of splits broke off", extra=facts | {"splits": count})
+        raise
+    log.info("splits streamed", extra=facts | {"splits": count, "seconds": round(perf_counter() - began, 4)})

@@ -1,0 +1,83 @@
+"""Large nodes are surveyed and listed a few features at a time: the listing is the one that is made at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.core.tree import Tree
+from service.listing import DataSource, make_recent, open_source
+from service.listing_large import LargeView
+from service.split_query import SplitQuery
+from tests.making import Trainer
+
+ROWS = 60
+QUERIES: list[dict[str, Any]] = [
+    {},
+    {"sort": "position"},
+    {"top": 3},
+    {"top": 5, "sort": "position", "feature": "x1"},
+    {"feature": "name"},
+    {"type": "subset"},
+    {"type": "threshold", "admissible": False},
+    {"chosen": True},
+    {"chosen": False, "top": 4},
+    {"admissible": False},
+    {"measure": "gain_ratio", "top": 9},
+    {"measure": "gini_cost"},
+]
+
+
+def make_columns(gaps: bool) -> dict[str, list[Any]]:
+    """Numbers with and without ties, a constant, names and grades."""
+    generator = np.random.default_rng(7)
+    columns: dict[str, list[Any]] = {f"x{i}": generator.normal(size=ROWS).round(1).tolist() for i in range(3)}
+    columns["whole"] = generator.integers(0, 9, ROWS).tolist()
+    columns["same"] = [1.5] * ROWS
+    columns["name"] = generator.choice(list("pqrs"), ROWS).tolist()
+    if gaps:
+        for i in range(0, ROWS, 7):
+            columns["x1"][i] = columns["name"][i + 1] = None
+    noise = generator.normal(size=ROWS) + np.array(columns["x0"]) + np.array(columns["whole"]) / 4
+    columns["y"] = np.where(noise > 1, "b", "a").tolist()
+    return columns
+
+
+TRAININGS: list[dict[str, Any]] = [
+    {"parameters": {"max_depth": 3, "min_samples_leaf": 3}},
+    {"algorithm": "c45"},
+    {"algorithm": "j48"},
+    {"parameters": {"missing": "surrogate", "max_depth": 2}},
+    {"parameters": {"missing": "branch", "criterion": "entropy", "max_depth": 2}},
+    {"parameters": {"criterion": "true_positive_rate", "max_depth": 2}, "positive_class": "b"},
+    {"algorithm": "id3", "features": ["name"], "parameters": {"missing": "branch"}},
+]
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("training", TRAININGS, ids=str)
+def test_a_survey_lists_what_a_listing_does(trainer: Trainer, training: dict[str, Any], gaps: bool) -> None:
+    """Under every query each node has the same candidates, ranks, order and head, whichever way it is weighed."""
+    record = trainer(make_columns(gaps), **training)
+    tree = Tree.from_arrays(trainer.store.load_tree(record))
+    plain = open_source(record, tree, trainer.store, make_recent())
+    assert isinstance(plain, DataSource)
+    surveyed = DataSource(record.id, plain.audited, make_recent(), large=0)
+    names = {feature.name for feature in tree.features}
+    for fields in QUERIES:
+        if fields.get("feature", next(iter(names))) not in names:
+            continue
+        query = SplitQuery(**fields)
+        for node in np.flatnonzero(tree.rows > 0).tolist():
+            (one,), (other,) = (list(source.view_nodes(np.array([node]), query)) for source in (plain, surveyed))
+            assert isinstance(other, LargeView)
+            assert len(one) == len(other)
+            assert one.head() == other.head(), fields
+            assert one.render(0, ROWS * 9) == other.render(0, ROWS * 9), fields
+            assert one.render(2, 5) == other.render(2, 5)
+            if query.sort == "position":
+                chunks = list(other.stream(1, 4))
+                assert max(map(len, chunks), default=0) <= 4
+                assert [row for chunk in chunks for row in chunk] == one.render(1, ROWS * 9)
