@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,14 +87,26 @@ class Known:
         return measure_classes(answers, self.truth.astype(np.int64), self.weight, self.positive)
 
 
-def evaluate(record: ModelRecord, request: EvaluationRequest, store: ModelStore) -> dict[str, Any]:
+def check(record: ModelRecord, request: EvaluationRequest, store: ModelStore) -> None:
+    """Raise the errors of `read_known`, of which `evaluate` would die."""
+    read_known(record, prepare(record, store), request)
+
+
+def evaluate(
+    record: ModelRecord,
+    request: EvaluationRequest,
+    store: ModelStore,
+    report: Callable[[float], None] = lambda _: None,
+) -> dict[str, Any]:
     """Every measure of the model's answers to these rows, and of classes the confusion of each with each.
 
-    Raises the errors of `read_known`.
+    ``report`` is told how much is done, and may raise. Raises the errors of `read_known`.
     """
     predictor = prepare(record, store)
     known = read_known(record, predictor, request)
+    report(0.25)
     answers = answer_rows(predictor.tree, predictor.guide(known.columns), known.columns, known.rows)
+    report(0.5)
     weight = known.rows if known.weight is None else math.fsum(known.weight.tolist())
     shown: dict[str, Any] = {"rows": known.rows, "weight": show_counts([float(weight)])[0]}
     if known.classes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,15 @@ def weigh_gains(record: ModelRecord, store: ModelStore, surrogates: bool = False
     }
 
 
-def permute(record: ModelRecord, request: PermutationRequest, store: ModelStore) -> dict[str, Any]:
+def permute(
+    record: ModelRecord,
+    request: PermutationRequest,
+    store: ModelStore,
+    report: Callable[[float], None] = lambda _: None,
+) -> dict[str, Any]:
     """By how much the metric gets worse where the cells of one feature are dealt to the rows at random.
 
+    ``report`` is told how much is done, after each permutation and from any thread, and may raise.
     Raises the errors of `read_known`, and `InvalidRequest` for a metric that there is not or that is undefined.
     """
     predictor = prepare(record, store)
@@ -78,7 +85,10 @@ def permute(record: ModelRecord, request: PermutationRequest, store: ModelStore)
     guide = predictor.guide(known.columns)
     baseline = _measure(known, metric, answer_rows(predictor.tree, guide, known.columns, known.rows))
 
+    measured, most = count(), 1 + len(predictor.tree.features) * request.repeats
+
     def measure(answers: Answers) -> float | None:
+        report(next(measured) / most)
         return known.measure(answers)[metric]
 
     mixed = permute_features(predictor.tree, guide, known.columns, measure, request.repeats, request.seed)

@@ -11,10 +11,13 @@ from marshmallow import Schema, fields
 from service import evaluation
 from service.api.blueprint import Resource
 from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData, TargetNames, choice, text
+from service.api.jobs import JobSchema, answer_job, prefers_job
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
-from service.api.state import settings, store
-from service.core.schema import Kind
+from service.api.state import queue, settings, store
+from service.core.schema import Kind, Table
+from service.jobs.queue import JobQueue
+from service.jobs.requests import pack_evaluation
 from service.readers.cells import Declared
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
@@ -26,6 +29,7 @@ blueprint = Resource("evaluate", __name__, description="How good a model's answe
 _VALUE = {"type": ["number", "null"]}
 _CLASSES = ("accuracy", "balanced_accuracy", "log_loss", "brier", "roc_auc", "roc_auc_weighted")
 _NUMBERS = ("r2", "mae", "rmse", "deviance")
+A_JOB = "A job does it: with `Prefer: respond-async`, or for more data than a setting"
 METRICS = {
     "type": "object",
     "description": "Null where undefined; roc_auc_weighted is of more than two classes",
@@ -95,7 +99,8 @@ class EvaluationSchema(Schema):
 @blueprint.route("/models/<reference>/evaluate", methods=["POST"], parameters=[REFERENCE])
 @blueprint.arguments(KnownRowsSchema)
 @blueprint.response(200, EvaluationSchema)
-@blueprint.problems(400, 404, 413, 415, 422, 503)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
+@blueprint.problems(400, 404, 413, 415, 422, 429, 503, 507)
 def evaluate_rows(envelope: dict[str, Any], reference: str) -> Response:
     """Measure a model's answers to rows whose target is known.
 
@@ -105,7 +110,23 @@ def evaluate_rows(envelope: dict[str, Any], reference: str) -> Response:
     record = store().find(reference)
     request, order = read_known_rows(record, envelope)
     with placed_as_posted(envelope["data"], order):
-        return answer({"model": summarize_model(record), **evaluation.evaluate(record, request, store())})
+        jobs = queue_for(request.table)
+        if jobs is None:
+            return answer({"model": summarize_model(record), **evaluation.evaluate(record, request, store())})
+        evaluation.check(record, request, store())
+    content = {"model": record.id, "request": pack_evaluation(request)}
+    return answer_job(jobs.submit("evaluate", content, describe_rows(record, request.table)))
+
+
+def queue_for(table: Table, times: int = 1) -> JobQueue | None:
+    """The queue where a job is to go through the table so many times; None where the caller waits for it."""
+    is_large = table.rows * len(table.columns) * times > settings().job_cells
+    return queue() if prefers_job() or is_large else None
+
+
+def describe_rows(record: ModelRecord, table: Table) -> dict[str, Any]:
+    """What listings say of a job on posted rows."""
+    return {"model": record.id, "rows": table.rows, "columns": len(table.columns)}
 
 
 def read_known_rows(record: ModelRecord, envelope: Mapping[str, Any]) -> tuple[evaluation.EvaluationRequest, list[str]]:

@@ -7,13 +7,15 @@ from typing import Any
 from flask import Response
 from marshmallow import Schema, fields, validate
 
-from service import importance
+from service import evaluation, importance
 from service.api.blueprint import Resource
-from service.api.evaluate import KnownRowsSchema, read_known_rows
+from service.api.evaluate import A_JOB, KnownRowsSchema, describe_rows, queue_for, read_known_rows
 from service.api.fields import Anything, Envelope, text
+from service.api.jobs import JobSchema, answer_job
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import store
+from service.jobs.requests import pack_permutation
 from service.readers.places import placed_as_posted
 
 blueprint = Resource("importance", __name__, description="What a model owes to each feature")
@@ -106,7 +108,8 @@ def get_importance(query: dict[str, Any], reference: str) -> Response:
 @blueprint.route("/models/<reference>/importance", methods=["POST"], parameters=[REFERENCE])
 @blueprint.arguments(PermutationSchema)
 @blueprint.response(200, LossesSchema)
-@blueprint.problems(400, 404, 413, 415, 422, 503)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
+@blueprint.problems(400, 404, 413, 415, 422, 429, 503, 507)
 def permute_features(envelope: dict[str, Any], reference: str) -> Response:
     """Weigh a model's features by how much worse it answers rows in which their cells are mixed up."""
     record = store().find(reference)
@@ -115,4 +118,9 @@ def permute_features(envelope: dict[str, Any], reference: str) -> Response:
         rows, envelope.get("metric"), envelope["repeats"] or importance.REPEATS, envelope["seed"] or 0
     )
     with placed_as_posted(envelope["data"], order):
-        return answer({"model": summarize_model(record), **importance.permute(record, request, store())})
+        jobs = queue_for(rows.table, request.repeats)
+        if jobs is None:
+            return answer({"model": summarize_model(record), **importance.permute(record, request, store())})
+        evaluation.check(record, rows, store())
+    content = {"model": record.id, "request": pack_permutation(request)}
+    return answer_job(jobs.submit("importance", content, describe_rows(record, rows.table)))

@@ -198,7 +198,7 @@ def delete_model(reference: str) -> Response:
 
 def summarize_model(record: ModelRecord) -> dict[str, Any]:
     """Which model an answer is about, as in `SummarySchema`."""
-    return {"id": record.id, "name": record.name, "version": record.version}
+    return record.summary()
 
 
 def show_model(record: ModelRecord) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from service import training
 from service.cross_validation import read_plan
+from service.evaluation import evaluate
+from service.importance import permute
 from service.jobs.progress import follow_growth
-from service.jobs.requests import unpack_training
+from service.jobs.requests import unpack_evaluation, unpack_permutation, unpack_training
 from service.settings import Settings
 from service.stability import StabilityRequest, measure_stability
 from service.store.models import ModelStore
@@ -54,8 +56,26 @@ def measure_splits(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     """How steady a model's splits are."""
     record = work.store.find(content["model"])
     asked = StabilityRequest(content["resamples"], content["seed"])
-    model = {"id": record.id, "name": record.name, "version": record.version}
-    return {"model": model, **measure_stability(record, asked, work.store, work.report)}
+    return {"model": record.summary(), **measure_stability(record, asked, work.store, work.report)}
 
 
-KINDS: dict[str, Kind] = {"train": train, "stability": measure_splits}
+def evaluate_rows(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """How good a model's answers are."""
+    record = work.store.find(content["model"])
+    asked = unpack_evaluation(content["request"])
+    return {"model": record.summary(), **evaluate(record, asked, work.store, work.report)}
+
+
+def permute_features(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """What a model owes to each feature."""
+    record = work.store.find(content["model"])
+    asked = unpack_permutation(content["request"])
+    return {"model": record.summary(), **permute(record, asked, work.store, work.report)}
+
+
+KINDS: dict[str, Kind] = {
+    "train": train,
+    "stability": measure_splits,
+    "evaluate": evaluate_rows,
+    "importance": permute_features,
+}

@@ -156,11 +156,16 @@ class JobStore:
         result: Mapping[str, Any] | None = None,
         problem: Mapping[str, Any] | None = None,
     ) -> bool:
-        """End the job, if this attempt is still the one to do so; a job that makes a model ends by `settle`."""
+        """End the job, if this attempt is still the one to do so; a job that makes a model ends by `settle`.
+
+        A success that comes after the cancellation is none, as with a model.
+        """
         with self._database.writing() as session:
             row = _find_held(session, claim, lock=True)
             if row is None:
                 return False
+            if row.cancelling and state == "succeeded":
+                state, result = "cancelled", None
             _end(row, state, self._clock())
             row.result = None if result is None else dict(result)
             row.problem = None if problem is None else dict(problem)

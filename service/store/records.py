@@ -54,6 +54,10 @@ class ModelRecord:
     data_sha256: str | None
     revision: int = 1
 
+    def summary(self) -> dict[str, Any]:
+        """Which model it is, as answers about it say."""
+        return {"id": self.id, "name": self.name, "version": self.version}
+
 
 @dataclass(frozen=True)
 class JobRecord:

@@ -7,7 +7,15 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from service.jobs.requests import pack_training, unpack_training
+from service.evaluation import EvaluationRequest
+from service.importance import PermutationRequest
+from service.jobs.requests import (
+    pack_permutation,
+    pack_training,
+    unpack_evaluation,
+    unpack_permutation,
+    unpack_training,
+)
 from service.store.models import ModelStore
 from service.store.naming import new_id
 from service.training import TrainingRequest
@@ -36,3 +44,20 @@ def test_round_trip(store: ModelStore, request_: TrainingRequest) -> None:
         assert ours.values.dtype == theirs.values.dtype
         np.testing.assert_array_equal(ours.values, theirs.values)
         np.testing.assert_array_equal(ours.is_missing(), theirs.is_missing())
+
+
+def test_evaluations(store: ModelStore) -> None:
+    """Rows to evaluate, and how to mix them up, come back as they went, cells of each kind included."""
+    table = make_request().table
+    asked = PermutationRequest(EvaluationRequest(table, ["risk"], "whole", "drop"), "brier", 7, 3)
+    job_id = new_id()
+    hashes = store.requests.write(job_id, {"request": {"request": pack_permutation(asked)}})
+    plain = store.requests.load(job_id, "request", hashes["request"])["request"]
+    back = unpack_permutation(plain)
+    assert (back.metric, back.repeats, back.seed) == ("brier", 7, 3)
+    assert (back.rows.targets, back.rows.weight, back.rows.missing_target) == (["risk"], "whole", "drop")
+    for ours, theirs in zip(back.rows.table.columns, table.columns, strict=True):
+        assert (ours.name, ours.kind, ours.categories) == (theirs.name, theirs.kind, theirs.categories)
+        np.testing.assert_array_equal(ours.values, theirs.values)
+        np.testing.assert_array_equal(ours.is_missing(), theirs.is_missing())
+    assert unpack_evaluation(plain).weight == "whole"
