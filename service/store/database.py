@@ -53,12 +53,13 @@ class Database:
         engine = _create_engine(locate_database(settings))
         try:
             return cls(engine, settings.models_directory())
-        except CommandError as error:
+        except BaseException as error:
             engine.dispose()
-            raise _unusable(f"the database was written by a later release ({error})") from error
-        except DBAPIError as error:
-            engine.dispose()
-            raise _unusable(f"the database cannot be opened ({error.orig})") from error
+            if isinstance(error, CommandError):
+                raise _unusable(f"the database was written by a later release ({error})") from error
+            if isinstance(error, DBAPIError):
+                raise _unusable(f"the database cannot be opened ({error.orig})") from error
+            raise
 
     def reading(self) -> AbstractContextManager[Session]:
         """A session that sees everything committed before its first question."""
