@@ -49,8 +49,8 @@ ROWS: dict[str, Rows] = {
         "aliases": [{"namespace": NAMESPACE, "name": "credit", "alias": "champion", "version": 6, "previous": 7,
                      "revision": 2, "moved": THEN}],
         "idempotency": [{"namespace": NAMESPACE, "key": "k", "fingerprint": "f", "holder": "h", "seen": THEN,
-                         "created": datetime.now(UTC), "model_id": IDS["model"], "status": 201, "headers": {"Location": "/x"},
-                         "body": b"{}"}],
+                         "created": datetime.now(UTC), "model_id": IDS["model"], "status": 201,
+                         "headers": {"Location": "/x"}, "body": b"{}"}],
     },
 }  # fmt: skip
 """What a release of each revision had written, in the tables that the revision made."""
