@@ -13,13 +13,15 @@ A Shapley value is the integral over t from 0 to 1 of the derivative by f of the
     (along[f] - weight[f]) x integral of the product over the other features g of (1 - t) weight[g] + t along[g]
 
 This is a polynomial in t, of a degree below the number of features: Gauss and Legendre's quadrature of half as many
-points has no error. All its terms are positive, so no digits are lost, and nothing is divided, so weights may be 0.
+points has no error. At each point the products of all leaves are those of their parents times one factor, and what the
+leaves below a node have in common is taken out of their sum, as in linear TreeSHAP (Yu et al. 2022).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,7 +33,7 @@ from service.core.schema import Column
 from service.core.statistics import Ints
 from service.core.tree import Tree
 
-_CELLS = 1 << 20
+_CELLS = 1 << 18
 """Rows are taken together as long as no array has more cells."""
 
 
@@ -59,25 +61,28 @@ class Routes:
 
 
 @dataclass(frozen=True, slots=True)
-class Products:
-    """The products of which answers are sums, a line for each node that some row can end in.
+class Edges:
+    """The edges that are taken by rows that share their players, by depth and then by parent; (edge,).
 
-    ``end: (line,)`` nodes. ``slot`` is a (line, feature) pair: ``line``, ``feature``: (slot,); its factors are those of
-    ``edge[start[slot]] ..``. ``place: (slot,)`` is where it stands among the line's. ``weight: (slot,)``.
+    The first one, to the root, is taken by all. ``edge`` is its number in `Routes`; ``parent`` and ``last`` are edges
+    of this list: the one above, and the nearest above that has the same player, -1 where there is none. ``weight`` is
+    the share of training weight that takes this edge and all above of its player; ``end`` the node of rows that go no
+    further, -1 elsewhere. ``levels``: where each depth begins. ``most`` is the most players on one way.
     """
 
-    end: Ints
-    line: Ints
-    feature: Ints
-    place: Ints
     edge: Ints
-    start: Ints
+    parent: Ints
+    last: Ints
+    player: Ints
     weight: Floats
+    end: Ints
+    levels: list[int]
+    most: int
 
     @property
-    def most(self) -> int:
-        """The most features of a line."""
-        return int(self.place.max(initial=-1)) + 1
+    def points(self) -> int:
+        """How many points of a quadrature leave no error."""
+        return max((self.most + 1) // 2, 1)
 
 
 def find_shapley(tree: Tree, guide: Guide, columns: Sequence[Column], rows: int) -> Shapley:
@@ -89,23 +94,26 @@ def find_shapley(tree: Tree, guide: Guide, columns: Sequence[Column], rows: int)
     outputs = _list_outputs(tree)
     cover = find_cover(tree)
     values = np.zeros((rows, len(tree.features), outputs.shape[1]))
-    size = max(1, min(guide.block, _CELLS // (2 * tree.nodes)))
-    for begin in range(0, rows, size):
-        block = slice(begin, min(begin + size, rows))
+    together = max(1, min(guide.block, 4 * _CELLS // tree.nodes))
+    for begin in range(0, rows, together):
+        block = slice(begin, min(begin + together, rows))
         routes = _find_routes(tree, guide, columns, block)
         for mine, stops in _group_rows(tree, routes):
-            products = _lay_out(tree, cover, routes.player[mine[0]], stops)
-            values[begin + mine] = _credit(products, routes.goes[mine], outputs, len(tree.features))
+            edges = _lay_out(tree, cover, routes.player[mine[0]], stops)
+            size = max(1, _CELLS // (len(edges.edge) * edges.points))
+            for first in range(0, len(mine), size):
+                some = mine[first : first + size]
+                values[begin + some] = _credit(edges, routes.goes[some], outputs, len(tree.features))
     share = _spread_down(tree, cover)
     leaf = tree.is_leaf
     return Shapley(values, share[leaf] @ outputs[leaf])
 
 
 def measure_shapley(tree: Tree) -> int:
-    """How many factors are multiplied for each row, at most."""
-    leaf = tree.is_leaf
-    most = min(int(tree.depth.max()), len(np.unique(tree.feature[~leaf])))
-    return int(tree.depth[leaf].sum()) + int(leaf.sum()) * most * ((most + 1) // 2)
+    """How many factors are multiplied and added up for each row, at most."""
+    most = min(int(tree.depth.max()), len(np.unique(tree.feature[~tree.is_leaf])))
+    outputs: int = _list_outputs(tree).shape[1]
+    return tree.nodes * max((most + 1) // 2, 1) * (outputs + 4)
 
 
 def find_cover(tree: Tree) -> Floats:
@@ -162,76 +170,89 @@ def _find_routes(tree: Tree, guide: Guide, columns: Sequence[Column], rows: slic
 
 def _group_rows(tree: Tree, routes: Routes) -> Iterator[tuple[Ints, Ints]]:
     """Rows of which the same features decide everywhere, and (stop,) the inner nodes where any of them ends."""
-    _, group = np.unique(routes.player, axis=0, return_inverse=True)
+    alike = tree.surrogates is None or len(routes.player) == 1
+    group = np.zeros(len(routes.player), np.int64)
+    if not alike:
+        _, group = np.unique(routes.player, axis=0, return_inverse=True)
     order = np.argsort(group, kind="stable")
     for mine in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         yield mine, np.flatnonzero(routes.goes[mine][:, tree.nodes :].any(0))
 
 
-def _lay_out(tree: Tree, cover: Floats, player: Ints, stops: Ints) -> Products:
-    """The lines of all leaves and ``stops``, ``player: (node,)`` being the feature that decides at each node."""
-    end = np.concatenate([np.flatnonzero(tree.is_leaf), stops])
-    last = np.arange(len(end) - len(stops), len(end))
-    line, edge, decider = [last], [tree.nodes + stops], [player[stops]]
-    here, at = np.arange(len(end)), end
-    while (above := tree.parent[at] >= 0).any():
-        here, at = here[above], at[above]
-        parent = tree.parent[at]
-        line.append(here)
-        edge.append(at)
-        decider.append(player[parent])
-        at = parent
-    lines, edges, players = (np.concatenate(each) for each in (line, edge, decider))
-    order = np.lexsort((players, lines))
-    lines, edges, players = lines[order], edges[order], players[order]
-    start = np.flatnonzero((np.diff(lines, prepend=-1) != 0) | (np.diff(players, prepend=-1) != 0))
-    of, feature = lines[start], players[start]
-    first = np.searchsorted(of, np.arange(len(end)))
-    shares = np.concatenate([cover, np.zeros(tree.nodes)])[edges]
-    weight = np.multiply.reduceat(shares, start) if len(start) else np.empty(0)
-    return Products(end, of, feature, np.arange(len(start)) - first[of], edges, start, weight)
+def _lay_out(tree: Tree, cover: Floats, player: Ints, stops: Ints) -> Edges:
+    """The edges to all nodes and the ends at ``stops``, ``player: (node,)`` being the feature that decides at each."""
+    nodes = tree.nodes
+    edge = np.concatenate([np.arange(nodes), nodes + stops])
+    above = np.concatenate([tree.parent, stops])
+    depth = np.concatenate([tree.depth, tree.depth[stops] + 1])
+    order = np.lexsort((edge, above, depth))
+    place = np.empty(len(edge), np.int64)
+    place[order] = np.arange(len(edge))
+    parent = np.where(above < 0, -1, place[above])[order]
+    edge, depth = edge[order], depth[order]
+    decider = np.where(parent < 0, -1, player[above[order]])
+    last = _find_last(parent, decider)
+    levels = [*np.flatnonzero(np.diff(depth, prepend=-1)).tolist(), len(edge)]
+    weight = np.concatenate([cover, np.zeros(nodes)])[edge]
+    count = (last < 0).astype(np.int64)
+    count[0] = 0
+    for begin, end in pairwise(levels[1:]):
+        level = slice(begin, end)
+        weight[level] *= np.where(last[level] < 0, 1.0, weight[last[level]])
+        count[level] += count[parent[level]]
+    at = edge % nodes
+    end_at = np.where((edge >= nodes) | tree.is_leaf[at], at, -1)
+    return Edges(edge, parent, last, decider, weight, end_at, levels, int(count.max()))
 
 
-def _credit(products: Products, goes: Floats, outputs: Floats, features: int) -> Floats:
-    """(row, feature, output) the Shapley values of rows that share the products."""
-    rows, most = len(goes), products.most
+def _find_last(parent: Ints, player: Ints) -> Ints:
+    """(edge,) the nearest edge above that has the same player, -1 where there is none."""
+    last = np.full(len(parent), -1)
+    looking, at = np.arange(len(parent)), parent
+    while len(looking := looking[going := at > 0]):
+        at = at[going]
+        found = player[at] == player[looking]
+        last[looking[found]] = at[found]
+        looking, at = looking[~found], parent[at[~found]]
+    return last
+
+
+def _credit(edges: Edges, goes: Floats, outputs: Floats, features: int) -> Floats:
+    """(row, feature, output) the Shapley values of rows that share the edges; ``goes``: see `Routes`."""
+    rows, count = len(goes), len(edges.edge)
     credit = np.zeros((rows, features, outputs.shape[1]))
-    if not most:
-        return credit
-    order = np.argsort(products.feature, kind="stable")
-    begins = np.searchsorted(products.feature[order], np.arange(features + 1))
-    size = max(1, _CELLS // (len(products.end) * most))
-    for begin in range(0, rows, size):
-        block = slice(begin, begin + size)
-        along = np.multiply.reduceat(goes[block][:, products.edge], products.start, axis=1)
-        added = (along - products.weight) * _integrate(products, along)
-        for f in range(features):
-            mine = order[begins[f] : begins[f + 1]]
-            credit[block, f] = added[:, mine] @ outputs[products.end[products.line[mine]]]
+    points, masses = np.polynomial.legendre.leggauss(edges.points)
+    point, mass = (points + 1) / 2, masses / 2
+    along = np.ascontiguousarray(goes[:, edges.edge].T)
+    along[0] = 1.0
+    for begin, end in pairwise(edges.levels[1:]):
+        last = edges.last[begin:end]
+        along[begin:end] *= np.where(last[:, None] < 0, 1.0, along[last])
+    # (edge, row, point) the factor of the edge's player, and of what it was before; 1 for a player that is new
+    factor = (1 - point) * edges.weight[:, None, None] + point * along[:, :, None]
+    before = np.where(edges.last[:, None, None] < 0, 1.0, factor[edges.last])
+    # of a factor of 0, which is below one that is, nothing is left to be shared
+    product = np.divide(factor, before, out=np.zeros_like(factor), where=before > 0)
+    for begin, end in pairwise(edges.levels[1:]):
+        product[begin:end] *= product[edges.parent[begin:end]]
+    added = (along - edges.weight[:, None])[:, :, None] * mass
+    added = np.divide(added, factor, out=np.zeros_like(factor), where=factor > 0)
+    added -= np.where(edges.last[:, None, None] < 0, 0.0, added[edges.last])
+    order = np.argsort(edges.player[1:], kind="stable") + 1
+    starts = np.flatnonzero(np.diff(edges.player[order], prepend=-1))
+    for output in range(outputs.shape[1] if count > 1 else 0):
+        value = np.where(edges.end < 0, 0.0, outputs[edges.end, output])
+        below = _sum_below(edges, product * value[:, None, None])
+        by_edge = np.einsum("erq,erq->er", added, below)[order]
+        credit[:, edges.player[order][starts], output] = np.add.reduceat(by_edge, starts, axis=0).T
     return credit
 
 
-def _integrate(products: Products, along: Floats) -> Floats:
-    """(row, slot) the integral of the product of the other factors of the slot's line; ``along: (row, slot)``."""
-    rows, most = len(along), products.most
-    points, masses = np.polynomial.legendre.leggauss((most + 1) // 2)
-    # features that a line lacks are factors of 1
-    known, unknown = np.ones((most, rows, len(products.end))), np.ones((most, 1, len(products.end)))
-    known[products.place, :, products.line] = along.T
-    unknown[products.place, 0, products.line] = products.weight
-    total = np.zeros_like(known)
-    for point, mass in zip(((points + 1) / 2).tolist(), (masses / 2).tolist(), strict=True):
-        factor = (1 - point) * unknown + point * known
-        total += mass * _multiply_others(factor)
-    return np.asarray(total[products.place, :, products.line].T)
-
-
-def _multiply_others(factor: Floats) -> Floats:
-    """(place, ...) the product of all factors but one's own, without a division."""
-    others = np.ones_like(factor)
-    np.cumprod(factor[:-1], axis=0, out=others[1:])
-    after = np.ones_like(factor[0])
-    for place in range(len(factor) - 2, -1, -1):
-        after = after * factor[place + 1]
-        others[place] *= after
-    return others
+def _sum_below(edges: Edges, value: Floats) -> Floats:
+    """(edge, ...) the sum over what is below each edge, which is written into ``value: (edge, ...)``."""
+    for begin, end in pairwise(edges.levels[:0:-1]):
+        # from the deepest level on: the children of each parent stand side by side
+        level = slice(end, begin)
+        starts = np.flatnonzero(np.diff(edges.parent[level], prepend=-1))
+        value[edges.parent[level][starts]] += np.add.reduceat(value[level], starts, axis=0)
+    return value

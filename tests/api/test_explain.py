@@ -190,3 +190,43 @@ def test_answers_that_are_no_numbers(client: FlaskClient, places_of: Expect) -> 
 def test_no_such_model(client: FlaskClient, problem_of: Expect) -> None:
     """It is a 404 before anything is read."""
     problem_of(client.post("/models/none/explain", json={"data": {"rows": []}}), 404)
+
+
+def test_numbers_as_levels(client: FlaskClient) -> None:
+    """Where distinct numbers are ordered levels, the change goes to a number that training had."""
+    train(client, {"x": [10, 20, 30, 40], "y": ["a", "a", "b", "b"]}, "y", algorithm="id3",
+          parameters={"numeric": "ordinal", "nominal": "subset"})  # fmt: skip
+    (row,) = explain(client, {"x": [10]}, shapley=True)["rows"]
+    (change,) = row["counterfactuals"]
+    assert (row["prediction"], change["to"], change["prediction"]) == ("a", 30, "b")
+    assert change["distance"] == pytest.approx(2 / 3)
+
+
+def test_refused_gaps(client: FlaskClient, places_of: Expect, tennis: Columns) -> None:
+    """A model that refuses missing values explains none either; nor does it take columns of another kind."""
+    train(client, tennis, "play", parameters={"missing": "refuse"})
+    gapped = {**tennis, "outlook": [None, *tennis["outlook"][1:]]}
+    response = client.post("/models/m/explain", json={"data": {"columns": gapped}})
+    assert list(places_of(response, 422)) == ["/data/columns/outlook/0"]
+    wrong = {**tennis, "temperature": ["warm"] * 14}
+    response = client.post("/models/m/explain", json={"data": {"columns": wrong}})
+    assert list(places_of(response, 422)) == ["/data/columns/temperature/0"]
+
+
+def test_new_categories_are_shown_as_posted(client: FlaskClient, tennis: Columns) -> None:
+    """The step at which a row stops has its category, and the rule says which ones would not have stopped it."""
+    train(client, tennis, "play")
+    asked = {"outlook": ["hail"], "temperature": [70], "windy": [False]}
+    told = explain(client, asked)
+    (row,) = told["rows"]
+    stopped = row["path"][-1]
+    assert (stopped["feature"], stopped["value"], stopped["how"], stopped["passed"]) == (
+        "outlook",
+        "hail",
+        "stopped",
+        None,
+    )
+    assert [end["leaf"] for end in row["ends"]] == [False]
+    assert "outlook is none of" in row["rule"]
+    assert row["probabilities"] == predict(client, asked)["probabilities"][0]
+    assert len(told["warnings"]) == 1
