@@ -1,4 +1,4 @@
-"""An application over a temporary store, and its client."""
+"""An application over a temporary store, and its client; how hypothesis draws."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
+import hypothesis
 import pytest
 
 from service.settings import Settings
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from flask import Flask
     from flask.testing import FlaskClient
+
+# the same examples in every run, at any speed; `make test ARGS=--hypothesis-profile=default` draws others
+hypothesis.settings.load_profile("ci")
 
 TENNIS: dict[str, list[Any]] = {
     "outlook": ["sunny", "sunny", "overcast", "rain", "rain", "rain", "overcast", "sunny", "sunny", "rain", "sunny",
