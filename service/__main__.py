@@ -1,4 +1,4 @@
-"""The command ``treewright``: serve models, or ask whether a server is ready."""
+"""The command ``treewright``: serve models, run jobs, try both, or ask whether a server is ready."""
 
 from __future__ import annotations
 
@@ -46,6 +46,15 @@ def worker(parent: int | None) -> None:
         run(Settings.from_environment(os.environ), parent)
     except SettingsError as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@PORT
+def sample(port: int) -> None:
+    """Send a sample training to the server on this machine, as a job, and follow it by a bar."""
+    from service.samples.following import run_sample  # noqa: PLC0415 - as above
+
+    run_sample(port)
 
 
 @main.command()

@@ -62,10 +62,10 @@ class Client:
             connection.close()
 
     def is_ready(self) -> bool:
-        """Whether the service answers that it is ready."""
+        """Whether the service answers that it is ready; a proxy that cannot reach it answers otherwise."""
         try:
             return self.get("/health/ready").status == 200
-        except (OSError, HTTPException):
+        except (OSError, HTTPException, ValueError):
             return False
 
     def begin_post(self, path: str, body: Any) -> HalfSent:  # noqa: ANN401 - any JSON

@@ -15,7 +15,7 @@ install_packages() {
     [ "$(id -u)" = 0 ] || { echo "engine.sh: no engine answers, and only root can start one" >&2; exit 1; }
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -qqy --no-install-recommends \
-        docker.io mmdebstrap >/dev/null
+        docker.io mmdebstrap nginx-light >/dev/null
     DOCKER=/usr/bin/docker # not another client that the PATH may have
 }
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.running import PROJECT, Client, wait_until
+from tests.container.conftest import HARDENED, docker
+from tests.running import Client, wait_until
 
 pytestmark = pytest.mark.container
 
-HARDENED = ["--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]  # noqa: S108 - in the container
 CUSTOMERS = {
     "name": "customers",
     "target": "risk",
@@ -34,28 +34,9 @@ CUSTOMERS = {
 }
 
 
-def docker(*arguments: str) -> str:
-    """What the engine's client prints; `tests/container/engine.sh` says which client and which engine."""
-    client = os.environ.get("DOCKER")
-    assert client, "run these tests by `make test-container`"
-    done = subprocess.run([client, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"docker {' '.join(arguments)}\n{done.stdout}{done.stderr}"
-    return done.stdout.strip()
-
-
 def inspect(container: str, path: str) -> Any:  # noqa: ANN401 - any JSON
     """One part of what the engine knows of a container or image."""
     return json.loads(docker("inspect", "--format", f"{{{{json {path}}}}}", container))
-
-
-@pytest.fixture(scope="module")
-def image() -> Iterator[str]:
-    """The image built from this tree."""
-    tag = f"treewright-test:{uuid.uuid4().hex[:12]}"
-    python = os.environ.get("BASE_PYTHON", "3.13")
-    docker("build", "--network", "host", "--build-arg", f"PYTHON={python}", "--tag", tag, str(PROJECT))
-    yield tag
-    docker("image", "rm", "--force", tag)
 
 
 @pytest.fixture

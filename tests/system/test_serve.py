@@ -77,6 +77,18 @@ def test_commands_work_without_the_sample(serve: Serve) -> None:
     assert server.client.get("/models/titanic").status == 404
 
 
+def test_sample_command_draws_a_bar(serve: Serve) -> None:
+    """`treewright sample` trains as a job of the running server, draws a bar to its end, and names the model."""
+    server = serve(TREEWRIGHT_WORKER="true")
+    done = command("sample", PORT=str(server.client.port))
+    assert done.returncode == 0, done.stderr
+    assert "training" in done.stdout
+    record = server.client.get("/models/titanic-validated").body
+    assert done.stdout.rstrip().endswith(f"model {record['id']}")
+    assert record["metrics"]["cross_validation"]["folds"] == 10
+    assert command("sample", PORT="1").returncode == 1
+
+
 def test_health_command_tells_a_ready_server(serve: Serve) -> None:
     """`treewright health` exits with 0 while the server is ready, and with 1 and the reason once it has gone."""
     server = serve()
