@@ -30,6 +30,7 @@ from service.api import (
     state,
     train,
     tree,
+    verify,
     what_if,
 )
 from service.api.json import OrjsonProvider
@@ -52,6 +53,7 @@ RESOURCES = (
     explain.blueprint,
     compare.blueprint,
     pruning.blueprint,
+    verify.blueprint,
     evaluate.blueprint,
     importance.blueprint,
     jobs.blueprint,

@@ -21,6 +21,7 @@ from service.core.prune_cut import cut_back
 from service.core.prune_validate import Validated
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
+from service.provenance import describe_origin
 from service.rendering import show_number
 from service.retention import cut_summary, unpack_data
 from service.store.models import ModelStore
@@ -165,9 +166,12 @@ def prune_model(record: ModelRecord, request: PruningRequest, store: ModelStore)
             "method": "cost_complexity",
             "chosen_by": next(name for name in ("alpha", "cp", "leaves") if getattr(request, name) is not None),
             **_show_level(path, step),
+            "risk": parameters.risk,
+            "sequence": parameters.sequence,
             "grown": {"nodes": tree.nodes, "leaves": int(tree.is_leaf.sum())},
             "parent": {"id": record.id, "name": record.name, "version": record.version},
         },
+        "provenance": describe_origin(),
         "warnings": [] if shorter.nodes < tree.nodes else ["nothing was cut: the tree is that of its parent"],
     }
     draft = ModelDraft(
@@ -185,6 +189,15 @@ def prune_model(record: ModelRecord, request: PruningRequest, store: ModelStore)
         action="prune",
     )
     return store.add(draft)
+
+
+def repeat_pruning(record: ModelRecord, tree: Tree) -> Tree:
+    """The subtree of ``tree``, grown as that of the parent was, that a pruned model is."""
+    told = record.body["pruning"]
+    parameters = _read_parameters(record, told.get("risk"), told.get("sequence"))
+    path = _find_path(record, tree, parameters)
+    step = _find_step(path, PruningRequest(leaves=record.body["tree"]["leaves"]))
+    return cut_back(tree, find_cut(tree, path, step), LeafReason.COST_COMPLEXITY)[0]
 
 
 def _find_step(path: Path, request: PruningRequest) -> int:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
-
-import numpy as np
 
 from service.core.counterfactual import SPANS, measure_spans
 from service.core.criteria import CRITERIA
@@ -24,6 +20,7 @@ from service.core.validate import Plan, cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
 from service.dissimilarities import build_pairs
 from service.listing import summarize_splits
+from service.provenance import describe_origin, hash_training
 from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
@@ -65,8 +62,7 @@ def train(
     if ready.plan is not None:
         trials = cross_validate(columns, target, capped, request.positive_class, ready.plan, report)
         body["metrics"]["cross_validation"] = show_trials(ready.plan, trials)
-    sha256 = hash_data([*columns, *ready.targets])
-    body["training"] |= {"data_sha256": sha256, "seconds": round(clock() - began, 4)}
+    body["training"] |= {"data_sha256": ready.hash(request), "seconds": round(clock() - began, 4)}
     return store.add(
         ModelDraft(
             name=request.name,
@@ -98,8 +94,14 @@ class Prepared:
     targets: list[Column]
     parameters: Parameters
     capped: Parameters
+    weight: Column | None
     plan: Plan | None
     warnings: list[str]
+
+    def hash(self, request: TrainingRequest) -> str:
+        """The SHA-256 of the data in their canonical form."""
+        matrix = "matrix" in (request.dissimilarity or {})
+        return hash_training(self.columns, self.targets, self.weight, self.target, matrix)
 
 
 def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
@@ -127,10 +129,15 @@ def prepare(request: TrainingRequest, settings: Settings) -> Prepared:
     target = target or build_target(task, targets, weight_column, settings)
     if plan is not None:
         warnings += check_plan(plan, target)
-    capped = parameters
-    if parameters.max_depth != 0:
-        capped = replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
-    return Prepared(columns, target, targets, parameters, capped, plan, warnings)
+    capped = cap_depth(parameters, settings)
+    return Prepared(columns, target, targets, parameters, capped, weight_column, plan, warnings)
+
+
+def cap_depth(parameters: Parameters, settings: Settings) -> Parameters:
+    """The parameters with the depth that the service allows."""
+    if parameters.max_depth == 0:
+        return parameters
+    return replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
 
 
 def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[str, Any] | None:
@@ -202,10 +209,16 @@ def _describe(
         "task": CRITERIA[parameters.criterion].task,
         "parameters": parameters.as_dict(),
         "schema": {"features": features, "target": shown},
-        "training": {"rows": len(learnt.leaf), "columns": len(tree.features)},
+        "training": {
+            "rows": len(learnt.leaf),
+            "columns": len(tree.features),
+            "weight": request.weight,
+            "missing_target": request.missing_target,
+        },
         "tree": {"nodes": tree.nodes, "leaves": int(tree.is_leaf.sum()), "depth": int(tree.depth.max())},
         "metrics": metrics,
         "pruning": describe_pruning(parameters, learnt.pruning),
+        "provenance": describe_origin(),
         "warnings": list(warnings),
     }
 
@@ -215,15 +228,3 @@ def _name_metric(dissimilarity: Mapping[str, Any] | None, columns: Sequence[Colu
     if dissimilarity is not None:
         return str(dissimilarity.get("metric", "matrix"))
     return "euclidean" if all(column.kind == "numeric" for column in columns) else "hamming"
-
-
-def hash_data(columns: Sequence[Column]) -> str:
-    """SHA-256 of the columns as they were learnt from: names, kinds, categories, values in order."""
-    digest = hashlib.sha256()
-    for column in columns:
-        head = [column.name, column.kind, list(column.categories), column.values.dtype.str]
-        digest.update(json.dumps(head).encode())
-        digest.update(np.ascontiguousarray(column.values).data)
-        if column.missing is not None:
-            digest.update(np.ascontiguousarray(column.missing).data)
-    return digest.hexdigest()

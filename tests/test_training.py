@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 from collections import Counter
 from typing import Any
 
@@ -12,16 +13,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from service import __version__
 from service.auditing import list_splits, show_tree
 from service.core.errors import CoreError
 from service.core.schema import Column, Table
 from service.errors import NotRetained
 from service.prediction import Picked, predict
+from service.provenance import hash_data
 from service.readers.cells import Declared
 from service.settings import Settings
 from service.split_query import SplitQuery
 from service.store.records import ModelRecord
-from service.training import TrainingRequest, hash_data, train
+from service.training import TrainingRequest, train
 from tests.making import Trainer, make_table
 
 SLOWLY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -165,6 +168,26 @@ def test_the_hash_names_the_data(trainer: Trainer) -> None:
     assert len(hashes) == len(other) + 2
     assert hash_data([column()]) == hash_data([column()])
     assert trainer(LINE).body["training"]["data_sha256"] == trainer(LINE).body["training"]["data_sha256"]
+
+
+def test_what_the_hash_is_of(trainer: Trainer) -> None:
+    """Weights belong to the data; other columns, and rows that were not learnt from, do not."""
+    line = {**LINE, "w": [1.0, 2.0] * (len(LINE["x"]) // 2) + [1.0] * (len(LINE["x"]) % 2)}
+    weighted = trainer(line, features=("x",), weight="w").body["training"]
+    plain = trainer(line, features=("x",)).body["training"]
+    assert (weighted["weight"], plain["weight"]) == ("w", None)
+    assert plain["data_sha256"] == trainer(LINE, features=("x",)).body["training"]["data_sha256"]
+    longer = {"x": [*line["x"], 7], "y": [*line["y"], line["y"][0]], "w": [*line["w"], 0]}
+    again = trainer(longer, features=("x",), weight="w").body["training"]
+    hashes = {plain["data_sha256"], weighted["data_sha256"], again["data_sha256"]}
+    assert (len(hashes), again["data_sha256"]) == (2, weighted["data_sha256"])
+
+
+def test_where_a_model_comes_from(trainer: Trainer) -> None:
+    """The record names the releases that decide its digits, the rule of ties, and that no key asked."""
+    origin = trainer(LINE).body["provenance"]
+    versions = {"treewright": __version__, "numpy": np.__version__, "python": platform.python_version()}
+    assert origin == {"versions": versions, "tie_rule": 1, "asked_by": None}
 
 
 # ------------------------------------------------------------------------------------------------------ weights

@@ -76,8 +76,9 @@ class JsonObject(Anything):
 class TrainingData(JsonObject):
     """The table of `/train`."""
 
-    def __init__(self) -> None:
-        super().__init__({"description": _ABOUT_DATA, "oneOf": [_COLUMNS, _RECORDS, _HEADER_AND_ROWS]}, required=True)
+    def __init__(self, *, required: bool = True) -> None:
+        forms = [_COLUMNS, _RECORDS, _HEADER_AND_ROWS]
+        super().__init__({"description": _ABOUT_DATA, "oneOf": forms}, required=required, allow_none=not required)
 
 
 class PredictionData(JsonObject):

@@ -85,10 +85,23 @@ class ModelSchema(SummarySchema):
             "properties": {
                 **_whole("rows", "columns"),
                 "seconds": {"type": "number"},
-                "data_sha256": {"type": "string"},
+                "data_sha256": {"type": "string", "description": "Of the data in their canonical form"},
+                "weight": {"type": ["string", "null"], "description": "The column of row weights"},
+                "missing_target": {"type": "string", "description": "What became of rows without a target"},
             },
         },
         required=True,
+    )
+    provenance = Anything(
+        {
+            "type": "object",
+            "description": "What made the model, and for whom",
+            "properties": {
+                "versions": {"type": "object", "additionalProperties": {"type": "string"}},
+                "tie_rule": {"type": "integer", "description": "The version of the rule that breaks ties"},
+                "asked_by": {"type": ["string", "null"], "description": "The key's id; null while there are no keys"},
+            },
+        }
     )
     tree = Anything({"type": "object", "properties": _whole("nodes", "leaves", "depth")}, required=True)
     metrics = Anything(

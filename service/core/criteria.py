@@ -20,6 +20,8 @@ from service.core.schema import Statistic
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-12
 """Scores closer than this, relative to the criterion's scale in the node, are tied."""
+TIE_RULE = 1
+"""The version of the rule which of tied candidates, classes and routes is taken: raised when a tree could change."""
 
 
 Measure = Callable[[Floats, Floats], Floats]

@@ -60,6 +60,18 @@ def learn(
     """
     features = encode(columns, parameters.numeric == "ordinal")
     _check_features(features, parameters)
+    return learn_coded(features, target, parameters, positive, progress, sizes)
+
+
+def learn_coded(
+    features: tuple[CodedFeature, ...],
+    target: Target,
+    parameters: Parameters,
+    positive: Label | None = None,
+    progress: Progress | None = None,
+    sizes: Sizes = Sizes(),  # noqa: B008 - frozen
+) -> Learnt:
+    """As `learn`, of columns that were encoded before and are those that the parameters allow."""
     target = prepare_target(target, parameters)
     learner, shown = build_learner(features, target, parameters, positive)
     learner = replace(learner, sizes=sizes)

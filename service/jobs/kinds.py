@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service import training
+from service import training, verifying
 from service.cross_validation import read_plan
 from service.evaluation import evaluate
 from service.importance import permute
@@ -29,7 +29,7 @@ class Work:
 
 
 Kind = Callable[[Mapping[str, Any], Work], Mapping[str, Any] | None]
-"""Does the work; returns the result, or None where the job was ended by storing a model."""
+"""Does the work; returns the result, or None where the work itself has ended the job, in a commit of its own."""
 
 
 def train(content: Mapping[str, Any], work: Work) -> None:
@@ -59,6 +59,17 @@ def measure_splits(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     return {"model": record.summary(), **measure_stability(record, asked, work.store, work.report)}
 
 
+def verify(content: Mapping[str, Any], work: Work) -> None:
+    """Train a model again and compare; the end of the job and the entry of the audit log are one commit."""
+    record = work.store.find(content["model"])
+    posted = None if content["training"] is None else unpack_training(content["training"])
+    rows = record.body["training"]["rows"] if posted is None else posted.table.rows
+    progress = follow_growth(work.report, rows, record.body["parameters"]["max_depth"])
+    found = verifying.verify(record, posted, work.store, work.settings, progress)
+    entry = verifying.log_verification(record, found, work.claim.job_id)
+    work.store.jobs.end(work.claim, "succeeded", result={"model": record.summary(), **found}, entry=entry)
+
+
 def evaluate_rows(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     """How good a model's answers are."""
     record = work.store.find(content["model"])
@@ -78,4 +89,5 @@ KINDS: dict[str, Kind] = {
     "stability": measure_splits,
     "evaluate": evaluate_rows,
     "importance": permute_features,
+    "verify": verify,
 }

@@ -15,11 +15,12 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.errors import Conflict, NotFound, WorkerLost
+from service.store.audit_log import append
 from service.store.database import Database
 from service.store.idempotency import note_made
 from service.store.naming import ID
 from service.store.queries import cursor_after, read_cursor
-from service.store.records import ENDED, Claim, JobRecord, JobState, KeyClaim
+from service.store.records import ENDED, Claim, JobRecord, JobState, KeyClaim, LogDraft
 from service.store.space import told_when_full
 from service.store.tables import NAMESPACE, JobRow, WorkerRow
 
@@ -155,10 +156,12 @@ class JobStore:
         *,
         result: Mapping[str, Any] | None = None,
         problem: Mapping[str, Any] | None = None,
+        entry: LogDraft | None = None,
     ) -> bool:
         """End the job, if this attempt is still the one to do so; a job that makes a model ends by `settle`.
 
-        A success that comes after the cancellation is none, as with a model.
+        A success that comes after the cancellation is none, as with a model. The commit of a success tells the audit
+        log of it, where there is an ``entry``.
         """
         with self._database.writing() as session:
             row = _find_held(session, claim, lock=True)
@@ -169,6 +172,8 @@ class JobStore:
             _end(row, state, self._clock())
             row.result = None if result is None else dict(result)
             row.problem = None if problem is None else dict(problem)
+            if entry is not None and state == "succeeded":
+                append(session, entry)
             return True
 
     def release(self, claim: Claim) -> None:
