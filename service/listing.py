@@ -9,10 +9,12 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.audit import Audited, Listing, list_candidates, prepare_audit, rank_by
+from service.core.audit import Audited, list_candidates, prepare_audit
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.learn import Learnt
+from service.core.listing import Listing
+from service.core.ranking import rank_by
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from service.core.audit import Audited, Listing
+from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
+from service.core.listing import Listing
 from service.core.statistics import Ints
 from service.core.survey import Survey
 from service.rendering import show_head, show_number, show_surrogates

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from service.core.assemble import place_thresholds
-from service.core.audit import Audited, Listing, Margin, find_margin, gather_branches
+from service.core.audit import Audited
 from service.core.candidates import Candidates, Form, Lack
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.encoding import CodedFeature
 from service.core.impurities import find_variances
 from service.core.judge import Reason
+from service.core.listing import Listing, gather_branches
+from service.core.ranking import Margin, find_margin
 from service.core.schema import Feature, Label, Statistic
 from service.core.statistics import Ints
 from service.core.subsets import find_left

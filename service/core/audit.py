@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Block, Candidates
-from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
 from service.core.guide import are_floats, lay_out
-from service.core.judge import Reason, judge
+from service.core.judge import judge
 from service.core.learn import prepare_target
+from service.core.listing import Listing
 from service.core.monotonic import find_bounds
-from service.core.objective import Objective
 from service.core.prune_match import match_split
+from service.core.ranking import build_keys, rank_keys
 from service.core.rescore import Rescorer
 from service.core.runs import Weighed
 from service.core.scan import Grouping, arrange, scan_cuts
@@ -31,8 +30,6 @@ LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""
 LINED_ROWS = 20_000
 """In a node of so many rows cuts are read off rows in value order."""
-SIDE_BY_SIDE = 32
-"""At least so many candidates are scored at a time: numpy adds up classes in the same order, then, few or many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,80 +114,6 @@ def _group_nodes(tree: Tree) -> list[Ints]:
     return [*groups, np.array(run)]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """All candidates of ``nodes``, in (node, feature, candidate) order; every array is (candidate,).
-
-    ``table``, ``place``: where its branches are in ``tables``. ``node`` indexes ``nodes``. ``score`` is that of the
-    criterion, less what gains pay if they are ``priced``. ``rank`` is 1 for the best under the selection, 0 for what is
-    inadmissible. ``chosen`` marks the tree's split. ``centre: (node,)`` is what the sums of a regression are about.
-    ``rescorer`` knows the measures of numbers that the tables' statistics do not give.
-    """
-
-    nodes: Ints
-    centre: Floats
-    objective: Objective
-    tables: list[Candidates]
-    table: Ints
-    place: Ints
-    node: Ints
-    feature: Ints
-    reason: Ints
-    score: Floats
-    rank: Ints
-    chosen: NDArray[np.bool_]
-    priced: bool
-    rescorer: Rescorer
-
-    def find_rows(self, node: int) -> Ints:
-        """The candidates of one node (an index into ``nodes``)."""
-        return np.arange(*np.searchsorted(self.node, [node, node + 1]))
-
-    def score_rows(self, measure: str, rows: Ints) -> Floats:
-        """The scores of some candidates under any measure."""
-        if measure == self.objective.criterion.measure and not self.priced:
-            return self.score[rows]
-        own = measure in self.objective.measures()
-        scores = np.empty(len(rows))
-        of_table = self.table[rows]
-        for index in np.unique(of_table).tolist():
-            mine = np.flatnonzero(of_table == index)
-            place = self.place[rows[mine]]
-            if not own:
-                scores[mine] = self.rescorer.score(measure, index, pad_places(place))[: len(mine)]
-                continue
-            branches, gone = gather_branches(self.tables[index], place)
-            scores[mine] = score_branches(self.objective, branches, gone, measure)[: len(mine)]
-        return scores
-
-    def count_bytes(self) -> int:
-        """About how much memory it takes."""
-        arrays = (self.table, self.place, self.node, self.feature, self.reason, self.score, self.rank, self.chosen)
-        parts = [(t.segment, t.position, t.missing_to, t.rows, t.branches, t.lower, t.upper) for t in self.tables]
-        return self.rescorer.count_bytes() + sum(array.nbytes for part in [arrays, *parts] for array in part)
-
-
-def pad_places(place: Ints) -> Ints:
-    """The places, again from the first on up to `SIDE_BY_SIDE`."""
-    return np.resize(place, max(len(place), SIDE_BY_SIDE))
-
-
-def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | None]:
-    """The branches (channel, branch, candidate) at ``place``, again from the first on up to `SIDE_BY_SIDE`.
-
-    Also what is in none of them (channel, candidate), None where that is nothing.
-    """
-    at = pad_places(place)
-    return table.branches[:, :, at], table.take_gone(at)
-
-
-def score_branches(objective: Objective, branches: Floats, gone: Floats | None, measure: str) -> Floats:
-    """(candidate,) one measure of ``branches: (channel, branch, candidate)`` and what is ``gone``: see `rate`."""
-    altered = objective.alter(branches)
-    with np.errstate(invalid="ignore"):
-        return objective.rate(measure, altered, altered.sum(1), objective.alter_gone(gone))
-
-
 def list_candidates(audited: Audited, nodes: Ints) -> Listing:
     """Weigh, judge and rank every candidate of ``nodes``, none of which is above another; all have rows."""
     listing = weigh_listing(audited.learner, audited.target, rebuild_batch(audited, nodes), nodes)
@@ -201,15 +124,15 @@ def weigh_listing(learner: Learner, target: Target, batch: Batch, nodes: Ints) -
     """Weigh, judge and rank every candidate of the ``nodes`` of a batch; none is marked as chosen."""
     weighed = weigh_candidates(learner, target, batch, nodes, np.arange(len(learner.features)))
     listing = weighed.listing
-    keys = _build_keys(learner, batch, listing, weighed.within, weighed.gain)
-    return replace(listing, rank=_rank(listing.node, listing.reason == 0, keys))
+    keys = build_keys(learner, batch, listing, weighed.within, weighed.gain)
+    return replace(listing, rank=rank_keys(listing.node, listing.reason == 0, keys))
 
 
 @dataclass(frozen=True, slots=True)
 class Unranked:
     """A ``listing`` without ranks, and what ranks it: scores ``within`` features, -inf where inadmissible, ``gain``.
 
-    Both are (candidate,); see `_build_keys`.
+    Both are (candidate,); see `build_keys`.
     """
 
     listing: Listing
@@ -315,108 +238,3 @@ def find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:
         used[below, feature] |= spent[feature]
         at[below] = tree.parent[at[below]]
     return used
-
-
-def _build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> list[Floats]:
-    """What ranks, first key first, each (candidate,): tied with the best, the tie-breaking score, the score.
-
-    ``within: (candidate,)`` is -inf for what is inadmissible. Under C4.5's selection, which takes the mean of ``gain:
-    (candidate,)``, the first key says that the candidate is its feature's and has a useful gain.
-    """
-    criterion, node = learner.objective.criterion, listing.node
-    score = np.where(within > -np.inf, listing.score, -np.inf)
-    eligible: NDArray[np.bool_] | None = None
-    rival = score
-    if learner.parameters.selection == "c45":
-        eligible = find_eligible(learner, batch, listing, within, gain)
-        rival = np.where(eligible, score, -np.inf)
-    best = np.full(batch.entries.nodes, -np.inf)
-    np.maximum.at(best, node, rival)
-    with np.errstate(invalid="ignore"):
-        tied = (rival >= (best - learner.objective.tolerance(batch.stats))[node]) & (rival > -np.inf)
-    keys = [tied.astype(float)]
-    if criterion.tie_break:
-        tie = np.zeros(len(node))
-        tie[tied] = listing.score_rows(criterion.tie_break, np.flatnonzero(tied))
-        keys.append(tie)
-    if eligible is not None:
-        keys.append((eligible & ~tied).astype(float))
-    return [*keys, np.where(tied, 0.0, score)]
-
-
-def find_eligible(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> NDArray[np.bool_]:
-    """(candidate,) True for each feature's first best candidate, where its gain is useful (see `search.choose`)."""
-    features = len(learner.features)
-    segment = listing.node * features + listing.feature
-    best = np.full(batch.entries.nodes * features, -np.inf)
-    np.maximum.at(best, segment, within)
-    ordered = np.array([learner.is_ordered(f) for f in range(features)], bool)[listing.feature]
-    cut, other = (learner.objective.tolerance(batch.stats, how)[listing.node] for how in ("c45", "criterion"))
-    near = np.flatnonzero((within >= best[segment] - np.where(ordered, cut, other)) & (within > -np.inf))
-    first = near[np.diff(segment[near], prepend=-1) != 0]  # candidates stand in segment order
-    table = np.full(len(best), -np.inf)
-    table[segment[~ordered & (listing.reason == Reason.NO_IMPROVEMENT)]] = 0.0
-    table[segment[first]] = gain[first]
-    useful = find_useful(table.reshape(-1, features), find_many_valued(learner.features, batch.tally.all_rows))
-    eligible = np.zeros(len(segment), bool)
-    eligible[first] = useful.ravel()[segment[first]]
-    return eligible
-
-
-def _rank(node: Ints, ranked: NDArray[np.bool_], keys: Sequence[Floats]) -> Ints:
-    """(candidate,) 1 for the best of its node by ``keys``, 0 for what is not ranked; equal keys stay in order."""
-    rank = np.zeros(len(node), np.int64)
-    index = np.flatnonzero(ranked)
-    order = index[np.lexsort((*(-key[index] for key in reversed(keys)), node[index]))]
-    first = np.flatnonzero(np.diff(node[order], prepend=-1))
-    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order))) + 1
-    return rank
-
-
-def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
-    """Ranks of ``rows``, all candidates of a node, under another measure; 0 where inadmissible or undefined.
-
-    Scores that differ by less than a trillionth of the best are tied, and the first of them is the first, as the
-    learner has it.
-    """
-    if measure == listing.objective.criterion.measure and not listing.priced:
-        return listing.rank[rows]
-    score = listing.score_rows(measure, rows) * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
-    ranked = (listing.reason[rows] == 0) & ~np.isnan(score)
-    score = np.where(ranked, score, -np.inf)
-    best = score.max(initial=-np.inf)
-    tied = ranked & (score >= best - TOLERANCE * abs(best)) if np.isfinite(best) else ranked & (score == best)
-    return _rank(listing.node[rows], ranked, [tied.astype(float), np.where(tied, 0.0, score)])
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """How far the best admissible candidate of a node is ahead; None where there is none to compare with.
-
-    ``nearest`` of the next one, ``other`` of the best on another feature; ``best`` is its score.
-    """
-
-    best: float | None = None
-    nearest: float | None = None
-    other: float | None = None
-
-    def relate(self, ahead: float | None) -> float | None:
-        """A margin as a share of the best score."""
-        return ahead / abs(self.best) if ahead is not None and self.best else None
-
-
-def find_margin(listing: Listing, rows: Ints, rank: Ints, score: Floats) -> Margin:
-    """The margin of the first of ``rows``, all candidates of a node, with their ranks and scores: (candidate,).
-
-    Scores are such that more is better.
-    """
-    first, second = np.flatnonzero(rank == 1), np.flatnonzero(rank == 2)
-    if not len(first):
-        return Margin()
-    best = float(score[first[0]])
-    other = score[(rank > 0) & (listing.feature[rows] != listing.feature[rows[first[0]]])]
-    return Margin(
-        best,
-        best - float(score[second[0]]) if len(second) else None,
-        best - float(np.nanmax(other)) if len(other) else None,
-    )

@@ -11,19 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.audit import (
-    Audited,
-    Listing,
-    Margin,
-    Unranked,
-    find_chosen,
-    find_eligible,
-    rebuild_batch,
-    weigh_candidates,
-)
+from service.core.audit import Audited, Unranked, find_chosen, rebuild_batch, weigh_candidates
 from service.core.candidates import Candidates
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.listing import Listing
 from service.core.parallel import run_parallel
+from service.core.ranking import Margin, find_eligible
 from service.core.rescore import Rescorer
 from service.core.statistics import Ints
 from service.core.weigh import Batch, list_blocks
@@ -66,7 +59,7 @@ class Survey:
         return replace(listing, rank=self.rank[begin:end].astype(np.int64), chosen=chosen)
 
     def find_margin(self) -> Margin:
-        """How far the best admissible candidate is ahead by the measure; see `audit.find_margin`."""
+        """How far the best admissible candidate is ahead by the measure; see `ranking.find_margin`."""
         sign = -1.0 if self.measure in LOWER_IS_BETTER else 1.0
         first, second = np.flatnonzero(self.rank == 1), np.flatnonzero(self.rank == 2)
         if not len(first):
@@ -200,7 +193,7 @@ def _find_chosen(audited: Audited, survey: Survey) -> Ints:
 
 
 def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
-    """The same node ranked by another measure, as `audit.rank_by` does."""
+    """The same node ranked by another measure, as `ranking.rank_by` does."""
     learner = audited.learner
     if measure == survey.measure and learner.parameters.cut_penalty is None:
         return survey

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from service.core.audit import Audited, Listing, rebuild_batch, weigh_listing
+from service.core.audit import Audited, rebuild_batch, weigh_listing
 from service.core.candidates import NO_ROUTE, Form
 from service.core.encoding import CodedFeature, smallest_unsigned
+from service.core.listing import Listing
 from service.core.schema import Feature, Kind
 from service.core.statistics import Ints
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from service.core.audit import Audited, Listing, list_candidates, prepare_audit
+from service.core.audit import Audited, list_candidates, prepare_audit
 from service.core.learn import Learnt, learn
+from service.core.listing import Listing
 from service.core.parameters import resolve
 from service.core.schema import MISSING, Column, Kind, Label, Table, Target
 
