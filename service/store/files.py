@@ -18,14 +18,17 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import joblib
 
+from service.core.tree import TREE_LAYOUT
 from service.errors import DamagedModel
 from service.store import locks
 
 Part = Literal["model", "data", "request"]
+Signature: TypeAlias = tuple[int, int, int]
+"""Inode, size and time of the last change: while they are the same, so is the file."""
 
 FORMAT = 1
 """The layout of a file's dict, stored in it under ``FORMAT_KEY``; raise it when old code could misread new files."""
@@ -78,7 +81,17 @@ class ModelFiles:
         written_as = content.pop(FORMAT_KEY, None)
         if written_as != FORMAT:
             raise DamagedModel(f"{what} has format {written_as}, and this release reads {FORMAT}")
+        if content.get("layout", 1) > TREE_LAYOUT and part == "model":
+            raise DamagedModel(f"{what} has layout {content['layout']}, and this release reads up to {TREE_LAYOUT}")
         return content
+
+    def sign(self, model_id: str, part: Part) -> Signature | None:
+        """What tells whether the file is still the same one, without reading it; None where there is none."""
+        try:
+            found = (self.folder / model_id / f"{part}.joblib").stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def remove(self, model_id: str) -> None:
         """Delete a model's files if they are there; maps of them stay readable, and what resists is left to a sweep."""

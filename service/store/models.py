@@ -23,6 +23,7 @@ from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
 from service.store.idempotency import KeyStore, note_made
+from service.store.inspection import Inspector
 from service.store.jobs import JobStore, settle
 from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
 from service.store.queries import cursor_after, find_rows, list_rows, next_version, tag_rows
@@ -69,6 +70,7 @@ class ModelStore:
         self.aliases = AliasStore(database, clock)
         self.keys = KeyStore(database, clock)
         self.log = AuditLog(database)
+        self._inspector = Inspector(database, files)
         self._clock = clock
         self._found: UntilChanged[str, ModelRecord] = UntilChanged(cached, database.moment)
         self._loaded: RecentlyUsed[tuple[str, Part], dict[str, Any]] = RecentlyUsed(cached)
@@ -200,11 +202,12 @@ class ModelStore:
         return self._load(record, "data", record.data_sha256)
 
     def check(self) -> Problems:
-        """What keeps the store from working now, in words that tell a stranger nothing; empty when it is ready."""
-        problems = []
+        """What keeps the store from working now, in words that tell a stranger no more than names; empty when ready."""
+        problems: Problems = []
         try:
             with self._database.reading() as session:
                 session.scalars(select(InstallationRow.id)).one()
+            problems += self._inspector.describe_broken()
         except SQLAlchemyError:
             log.warning("the database does not answer", exc_info=True)
             problems.append("the database does not answer")
@@ -284,9 +287,10 @@ class ModelStore:
     def _load(self, record: ModelRecord, part: Part, sha256: str) -> dict[str, Any]:
         try:
             return self._loaded.get((record.id, part), partial(self._files.load, record.id, part, sha256))
-        except FileNotFoundError:
+        except OSError as error:
             self._find(record.id)  # deleted meanwhile: NotFound
-            raise DamagedModel(f"the {part} file of model {record.id} is missing") from None
+            what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be opened"
+            raise DamagedModel(f"the {part} file of model {record.id} {what}") from error
 
 
 def _find(session: Session, reference: str, *, lock: bool = False, only: bool = False) -> ModelRow:
