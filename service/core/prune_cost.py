@@ -131,7 +131,9 @@ def find_path(tree: Tree, risks: Risks, floor: float = 0.0) -> Path:
     """
     begin = number_preorder(tree)
     node = np.argsort(begin)
-    unit = np.ldexp(1.0, int(np.frexp(max(float(risks.cost.max()), 1e-300))[1]) - BITS)
+    # of risks that are nothing beside the weight no unit would be left once it is divided by that
+    largest = max(float(risks.cost.max()), np.ldexp(risks.total, -900), 1e-300)
+    unit = np.ldexp(1.0, int(np.frexp(largest)[1]) - BITS)
     cost = np.rint(risks.cost[node] / unit).astype(np.int64)
     last, inner = begin[node] + count_below(tree)[node], ~tree.is_leaf[node]
     scale = unit / risks.total

@@ -229,10 +229,12 @@ def test_vectors_are_cross_validated(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("pruning", ["cost_complexity", "reduced_error", "error_based"])
 @pytest.mark.parametrize("cells", [["a"], ["a"] * 12, ["a", "b"]])
-def test_nothing_to_learn(client: FlaskClient, pruning: str, cells: list[str]) -> None:
-    """One row, or one class, or two rows are a leaf under any pruning, and have a path of one step."""
-    columns = {"x": list(range(len(cells))), "y": cells}
-    body = {"data": {"columns": columns}, "target": "y", "parameters": {"pruning": pruning, "min_samples_leaf": 2}}
+@pytest.mark.parametrize("weight", [1, 1e90, 1e-90])
+def test_nothing_to_learn(client: FlaskClient, pruning: str, cells: list[str], weight: float) -> None:
+    """One row, or one class, or two rows, of any weight, are a leaf under any pruning, with a path of one step."""
+    columns = {"x": list(range(len(cells))), "y": cells, "w": [weight] * len(cells)}
+    parameters = {"pruning": pruning, "min_samples_leaf": 2}
+    body = {"data": {"columns": columns}, "target": "y", "weight": "w", "parameters": parameters}
     response = client.post("/train", json=body)
     assert response.status_code == 201, response.json
     assert response.json["tree"]["leaves"] == 1

@@ -167,6 +167,19 @@ def test_one_leaf_models(client: FlaskClient, columns: Columns, more: dict[str, 
     assert None not in answer.json["predictions"]
 
 
+@pytest.mark.parametrize("retain", ["data", "summary"])
+@pytest.mark.parametrize("algorithm", ["cart", "id3", "c45", "j48", "rpart"])
+@pytest.mark.parametrize(
+    "columns", [{"y": ["a", "b", "b"]}, {"x": [None] * 3, "y": ["a", "b", "b"]}, {"x": [3], "y": ["a"]}]
+)
+def test_nothing_to_choose_from(client: FlaskClient, columns: Columns, algorithm: str, retain: str) -> None:
+    """By every preset no feature, one of which nothing is known, and a single row give a leaf that has no split."""
+    record = train(client, columns, "y", algorithm=algorithm, retain=retain, parameters={"numeric": "threshold"})
+    assert record["tree"]["nodes"] == 1
+    page = client.get(f"/models/{record['id']}/splits").json
+    assert [split["admissible"] for split in page["splits"]] == [False] * page["total"]
+
+
 @pytest.mark.parametrize(
     "data",
     [{"columns": {"x": [], "y": []}}, {"columns": {}}, {"records": []}, {"records": [{}, {}]},
