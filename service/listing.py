@@ -242,27 +242,59 @@ Source = DataSource | SummarySource
 
 def open_source(record: ModelRecord, tree: Tree, store: ModelStore, recent: Recent) -> Source:
     """Where the listings of a model come from; raises `NotRetained` where it kept nothing."""
-    if record.retention == "summary":
+    if record.retention == "none":
+        forget_model(record, recent)  # its data may have been deleted meanwhile, by another process
+    if record.retention != "data":
         return SummarySource(record, tree, store.load_data(record))
     audited = recent.get((record.id, WHOLE), lambda: unpack_data(record, tree, store.load_data(record)))
     return DataSource(record.id, cast("Audited", audited), recent)
 
 
-def summarize_splits(learnt: Learnt, target: Target, kept: int) -> dict[str, Any]:
+def forget_model(record: ModelRecord, recent: Recent) -> None:
+    """Drop what audits of a model weighed."""
+    recent.drop_all(lambda key: key[0].startswith(record.id))
+
+
+Summary: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+"""What is said of some nodes, and their best candidates."""
+
+
+def summarize_splits(learnt: Learnt, target: Target, kept: int, large: int = LARGE_CELLS) -> dict[str, Any]:
     """What ``retain: summary`` keeps, before packing: heads and rows by node, and the measures' names."""
     audited = prepare_audit(learnt.learner, target, learnt.tree, learnt.leaf)
     heads: list[dict[str, Any]] = [{} for _ in range(learnt.tree.nodes)]
     rows: list[list[dict[str, Any]]] = [[] for _ in range(learnt.tree.nodes)]
     for group in audited.groups:
-        listing = list_candidates(audited, group)
-        best = _find_best_of_features(listing, kept)
-        for place, node in enumerate(group.tolist()):
-            heads[node] = show_listed_head(audited, listing, place)
-        for shown in show_candidates(audited, listing, best, listing.rank[best]):
-            rows[shown["node"]].append(shown)
+        if audited.tree.rows[group[0]] * len(audited.tree.features) > large:
+            found = [_summarize_large(audited, node, kept) for node in group.tolist()]
+        else:
+            found = [_summarize_group(audited, group, kept)]
+        for shown_heads, shown_rows in found:
+            for head in shown_heads:
+                heads[head["node"]] = head
+            for row in shown_rows:
+                rows[row["node"]].append(row)
     objective = learnt.learner.objective
     names = {"measures": objective.list_measures(), "measure": objective.criterion.measure, "kept": kept}
     return {"heads": heads, "rows": rows, "names": names}
+
+
+def _summarize_group(audited: Audited, group: Ints, kept: int) -> Summary:
+    listing = list_candidates(audited, group)
+    best = _find_best_of_features(listing, kept)
+    heads = [show_listed_head(audited, listing, place) for place in range(len(group))]
+    return heads, show_candidates(audited, listing, best, listing.rank[best])
+
+
+def _summarize_large(audited: Audited, node: int, kept: int) -> Summary:
+    """As `_summarize_group`, of one large node, a few features at a time."""
+    survey = survey_node(audited, node)
+    rows = []
+    for run in range(len(survey.runs)):
+        listing = survey.weigh_run(audited, run)
+        best = _find_best_of_features(listing, kept)
+        rows += show_candidates(audited, listing, best, listing.rank[best])
+    return [LargeView(audited, survey, survey, SplitQuery(sort="position")).head()], rows
 
 
 def _find_best_of_features(listing: Listing, kept: int) -> Ints:

@@ -50,7 +50,13 @@ class Settings:
     retain: Literal["data", "summary", "none"] = setting(
         "data", "What a model keeps for the audit unless its request says: `data`, `summary` or `none`"
     )
-    summary_splits: int = setting(5, "Best cuts kept of each feature in each node with `retain` = `summary`")
+    summary_splits: int = setting(
+        5, "Best cuts kept of each feature in each node with `retain` = `summary`, unless a request says"
+    )
+    max_retained_cells: int = setting(
+        1_000_000_000,
+        "Of more rows x columns than this the training data are not kept, whatever is asked for: a summary is",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "INFO", "Least severe message that is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`"
     )

@@ -63,7 +63,7 @@ def check_retained(record: ModelRecord) -> None:
     """Raise `NotRetained` unless the model kept its training data."""
     if record.retention != "data":
         raise NotRetained(
-            f"model {record.id} was trained with retain={record.retention!r}; stability needs retain='data'"
+            f"model {record.id} has retention {record.retention!r}; stability needs its training data: retain='data'"
         )
 
 

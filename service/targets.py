@@ -45,6 +45,7 @@ class TrainingRequest:
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     retain: Retention | None = None
+    summary_splits: int | None = None
 
 
 def select_columns(request: TrainingRequest) -> tuple[list[Column], list[Column], Column | None]:

@@ -57,7 +57,7 @@ def train(
     columns, target, capped = ready.columns, ready.target, ready.capped
     learnt = learn(columns, target, capped, request.positive_class, progress)
     warnings = ready.warnings + _find_warnings(learnt, target, ready.parameters, settings)
-    retention = request.retain or settings.retain
+    retention = decide_retention(request, learnt, settings, warnings)
     body = _describe(request, ready.parameters, learnt, ready.targets, warnings)
     if ready.plan is not None:
         trials = cross_validate(columns, target, capped, request.positive_class, ready.plan, report)
@@ -75,7 +75,7 @@ def train(
                 **pack_path(ready.parameters, learnt.pruning),
                 SPANS: measure_spans(columns),
             },
-            data=_retain(retention, learnt, settings),
+            data=_retain(retention, learnt, request.summary_splits or settings.summary_splits),
         ),
         claim,
         key,
@@ -140,12 +140,26 @@ def cap_depth(parameters: Parameters, settings: Settings) -> Parameters:
     return replace(parameters, max_depth=min(parameters.max_depth or settings.max_depth, settings.max_depth))
 
 
-def _retain(retention: Retention, learnt: Learnt, settings: Settings) -> dict[str, Any] | None:
+def decide_retention(request: TrainingRequest, learnt: Learnt, settings: Settings, warnings: list[str]) -> Retention:
+    """What to keep for the audit; a warning is added where that is less than was asked for."""
+    asked = request.retain or settings.retain
+    pairs = learnt.target.rows if learnt.target.pairs is not None else 0
+    cells = len(learnt.leaf) * max(len(learnt.tree.features) + pairs, 1)
+    if asked != "data" or cells <= settings.max_retained_cells:
+        return asked
+    warnings.append(
+        f"the data were not kept, a summary was: {cells:,} rows x columns are more than {settings.max_retained_cells:,}"
+        " (TREEWRIGHT_MAX_RETAINED_CELLS); the audit lists the best splits of each feature in each node"
+    )
+    return "summary"
+
+
+def _retain(retention: Retention, learnt: Learnt, summary_splits: int) -> dict[str, Any] | None:
     if retention == "none":
         return None
     if retention == "data":
         return pack_data(learnt, learnt.target)
-    return pack_summary(summarize_splits(learnt, learnt.target, settings.summary_splits))
+    return pack_summary(summarize_splits(learnt, learnt.target, summary_splits))
 
 
 def _check_held_out(parameters: Parameters, plan: Plan | None) -> None:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from service.core.tree import Tree
-from service.listing import DataSource, make_recent, open_source
+from service.listing import DataSource, make_recent, open_source, summarize_splits
 from service.listing_large import LargeView
 from service.split_query import SplitQuery
+from tests.core.making import classes, grow, labels, numbers
 from tests.making import Trainer
 
 ROWS = 60
@@ -81,3 +82,16 @@ def test_a_survey_lists_what_a_listing_does(trainer: Trainer, training: dict[str
                 chunks = list(other.stream(1, 4))
                 assert max(map(len, chunks), default=0) <= 4
                 assert [row for chunk in chunks for row in chunk] == one.render(1, ROWS * 9)
+
+
+@pytest.mark.parametrize("parameters", [{"max_depth": 2}, {"max_depth": 2, "missing": "surrogate"}])
+def test_summaries_of_large_nodes(parameters: dict[str, Any]) -> None:
+    """A summary has the same best candidates and heads, whichever way the nodes were weighed."""
+    marks = ["ab"[(i * i) % 7 % 2] for i in range(ROWS)]
+    gaps = [None if i % 5 == 0 else float(i % 11) for i in range(ROWS)]
+    columns = [numbers("x", [i * 7 % 31 for i in range(ROWS)]), numbers("z", gaps)]
+    columns.append(labels("name", ["pqr"[i % 3] for i in range(ROWS)]))
+    learnt = grow(columns, classes(marks), parameters)
+    plain, surveyed = (summarize_splits(learnt, learnt.target, 2, large=large) for large in (10**9, 0))
+    assert plain == surveyed
+    assert len(plain["rows"][0]) == 6

@@ -9,11 +9,12 @@ from flask import Response, request, url_for
 from marshmallow import Schema, fields
 
 from service.api.blueprint import Resource
-from service.api.conditions import check_conditions, tagged
+from service.api.conditions import check_conditions, tag_of, tagged
 from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
 from service.api.json import answer
-from service.api.state import store
+from service.api.state import recent, store
 from service.core.parameters import DEFAULTS
+from service.listing import forget_model
 from service.store.records import ModelRecord
 
 blueprint = Resource("models", __name__, description="The records of trained models")
@@ -207,6 +208,19 @@ def delete_model(reference: str) -> Response:
     """
     store().delete(reference, condition=check_conditions())
     return Response(status=204)
+
+
+@blueprint.route("/models/<reference>/data", methods=["DELETE"], parameters=[REFERENCE])
+@blueprint.response(204, description="Nothing is kept for the audit any more")
+@blueprint.problems(404, 409, 412)
+def delete_data(reference: str) -> Response:
+    """Delete what a model keeps for the audit, training data or a summary of splits; the model and its tree stay.
+
+    Nothing happens where nothing is kept. A bare name that has several versions is a conflict, as in `delete_model`.
+    """
+    record = store().drop_data(reference, condition=check_conditions())
+    forget_model(record, recent())
+    return Response(status=204, headers={"ETag": f'"{tag_of(record)}"'})
 
 
 def summarize_model(record: ModelRecord) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response
-from marshmallow import fields
+from marshmallow import fields, validate
 
 from service import training
 from service.api.blueprint import Resource
@@ -101,6 +101,12 @@ class TrainingSchema(Envelope):
     retain = choice(
         "What is kept for the audit; else as the service is set", "data", "summary", "none", allow_none=True
     )
+    summary_splits = fields.Integer(
+        strict=True,
+        validate=validate.Range(1, 1000),
+        allow_none=True,
+        metadata={"description": "How many splits of each feature in each node a `summary` keeps; else as it is set"},
+    )
 
 
 @blueprint.route("/train", methods=["POST"], parameters=[PARAMETER])
@@ -173,6 +179,7 @@ def read_request(envelope: dict[str, Any]) -> TrainingRequest:
         description=envelope["description"],
         tags=envelope["tags"],
         retain=envelope.get("retain"),
+        summary_splits=envelope.get("summary_splits"),
     )
 
 

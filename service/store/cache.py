@@ -46,6 +46,12 @@ class RecentlyUsed(Generic[Key, Value]):
         with self._lock:
             self._remove(key)
 
+    def drop_all(self, fits: Callable[[Key], bool]) -> None:
+        """Forget every value whose key ``fits``."""
+        with self._lock:
+            for key in [key for key in self._values if fits(key)]:
+                self._remove(key)
+
     def _remove(self, key: Key) -> None:
         if key in self._values:
             self._weight -= self._weigh(self._values.pop(key))

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -93,20 +94,27 @@ class ModelFiles:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
 
-    def remove(self, model_id: str) -> None:
-        """Delete a model's files if they are there; maps of them stay readable, and what resists is left to a sweep."""
-        shutil.rmtree(self.folder / model_id, ignore_errors=True)
+    def remove(self, model_id: str, part: Part | None = None) -> None:
+        """Delete a model's files, or one of them; maps of them stay readable, and what resists is left to a sweep."""
+        if part is None:
+            shutil.rmtree(self.folder / model_id, ignore_errors=True)
+            return
+        with contextlib.suppress(OSError):
+            (self.folder / model_id / f"{part}.joblib").unlink(missing_ok=True)
 
-    def sweep(self, recorded: Callable[[], Collection[str]]) -> list[str]:
+    def sweep(
+        self, recorded: Callable[[], Collection[str]], parts: Mapping[Part, Callable[[], Collection[str]]] | None = None
+    ) -> list[str]:
         """Remove what crashes left behind: folders of models without a record; returns their names.
 
+        So too the files of ``parts`` in the folders of models that are not, or no longer, recorded to have them.
         Does nothing while anyone writes. With no writer left, a folder is either recorded or nobody's; ``recorded``
         is asked for the ids only then.
         """
         with locks.alone_if_free(self._lock) as free:
             if not free:
                 return []
-            vouched = recorded()
+            vouched = set(recorded())
             left = sorted(
                 entry.name
                 for entry in self.folder.iterdir()
@@ -115,6 +123,9 @@ class ModelFiles:
             for name in left:
                 log.warning("removing what an interrupted write or deletion left", extra={"folder": name})
                 shutil.rmtree(self.folder / name, ignore_errors=True)
+            for part, keepers in (parts or {}).items():
+                for model_id in sorted(vouched - set(keepers())):
+                    self.remove(model_id, part)
         return left
 
     def is_writable(self) -> bool:

@@ -96,7 +96,7 @@ class ModelStore:
             message = f"the directory cannot be used ({error})"
             raise SettingsError(f"{variable}: {message}", Fault(variable, message)) from error
         store = cls(database, files, requests, settings.cached_models, clock)
-        files.sweep(store._all_ids)
+        files.sweep(store._all_ids, {"data": store._ids_with_data})
         requests.sweep(store.jobs.open_ids)
         return store
 
@@ -178,6 +178,24 @@ class ModelStore:
         self._loaded.drop((model_id, "data"))
         self._made.drop(model_id)
 
+    def drop_data(self, reference: str, *, condition: Condition = _always) -> ModelRecord:
+        """Delete what a model keeps for the audit; the model stays. Where there is nothing, nothing happens.
+
+        ``condition`` is as in `update`. Raises `NotFound`, and `Conflict` for a bare name that has several versions.
+        """
+        with told_when_full(), self._database.writing() as session:
+            row = _find(session, reference, lock=True, only=True)
+            condition(row.record())
+            if row.data_sha256 is not None:
+                row.retention, row.data_sha256 = "none", None
+                row.revision += 1
+                session.flush()
+            record = row.record()
+        # After the commit, as in `delete`.
+        self._files.remove(record.id, "data")
+        self._loaded.drop((record.id, "data"))
+        return record
+
     def load_tree(self, record: ModelRecord) -> dict[str, Any]:
         """The stored ``tree``: a dict of memory-mapped, read-only arrays, shared with all callers, not to be changed.
 
@@ -197,7 +215,8 @@ class ModelStore:
         """The stored ``data``, as `load_tree` gives the tree; raises `NotRetained` when there is none."""
         if record.data_sha256 is None:
             raise NotRetained(
-                f"model {record.id} was trained with retain={record.retention!r}; train it again with retain='data'"
+                f"model {record.id} keeps nothing for the audit: it was trained with retain='none', or its data were "
+                "deleted; train it again with retain='data'"
             )
         return self._load(record, "data", record.data_sha256)
 
@@ -284,11 +303,18 @@ class ModelStore:
         with self._database.reading() as session:
             return set(session.scalars(select(ModelRow.id)))
 
+    def _ids_with_data(self) -> set[str]:
+        """The ids of all models that keep something for the audit."""
+        with self._database.reading() as session:
+            return set(session.scalars(select(ModelRow.id).where(ModelRow.data_sha256.is_not(None))))
+
     def _load(self, record: ModelRecord, part: Part, sha256: str) -> dict[str, Any]:
         try:
             return self._loaded.get((record.id, part), partial(self._files.load, record.id, part, sha256))
         except OSError as error:
-            self._find(record.id)  # deleted meanwhile: NotFound
+            now = self._find(record.id)  # deleted meanwhile: NotFound
+            if part == "data" and now.data_sha256 is None:
+                return self.load_data(now)  # NotRetained
             what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be opened"
             raise DamagedModel(f"the {part} file of model {record.id} {what}") from error
 

@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 import pytest
 
-from service.errors import DamagedModel, StorageFull
+from service.errors import DamagedModel, NotRetained, StorageFull
 from service.settings import Settings
 from service.store import ModelStore
 from service.store.files import FORMAT, FORMAT_KEY, ModelFiles
@@ -253,3 +253,22 @@ def test_a_sweep_knows_no_other_database(settings: Settings, tmp_path: Path) -> 
     assert store.load_tree(record)["threshold"][1] == 1
     store.close()
     other.close()
+
+
+def test_a_start_removes_data_that_no_record_vouches_for(
+    open_store: Callable[[], ModelStore], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash between the change of the row and the removal of the file leaves a file, which the next start removes."""
+    first = open_store()
+    whole = replace(draft(), retention="data", data={"leaf": np.arange(3)})
+    kept, dropped = first.add(whole), first.add(whole)
+    with monkeypatch.context() as patched:
+        patched.setattr(ModelFiles, "remove", lambda *_: None)  # the process dies here
+        first.drop_data(dropped.id)
+    assert len(list(settings.models_directory().glob("*/*/data.joblib"))) == 2
+    again = open_store()
+    assert [path.parent.name for path in settings.models_directory().glob("*/*/data.joblib")] == [kept.id]
+    assert again.load_data(again.find(kept.id))
+    assert again.load_tree(again.find(dropped.id))
+    with pytest.raises(NotRetained):
+        again.load_data(dropped)
