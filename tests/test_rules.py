@@ -13,7 +13,7 @@ from service.core.explain import How, trace_rows
 from service.core.schema import Column
 from service.core.tree import Tree
 from service.rules import RowRule, write_surrogate, write_test
-from tests.core.explaining import Case, cases
+from tests.core.explaining import Case, cases, with_stand_ins
 from tests.core.making import classes, grow, labels, numbers, values
 
 SLOWLY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,6 +58,7 @@ def fits(tree: Tree, conditions: list[dict[str, Any]], cells: list[float | None]
     return True
 
 
+@with_stand_ins
 @SLOWLY
 @given(cases())
 def test_what_fits_goes_the_same_way(case: Case) -> None:

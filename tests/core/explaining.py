@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import example
 from hypothesis import strategies as st
 
 from service.core.answers import Answers, answer_rows
+from service.core.folds import take_cells
 from service.core.guide import Guide, are_floats, lay_out
 from service.core.schema import UNSEEN, Column, Target
 from service.core.tree import Tree
@@ -104,3 +106,38 @@ def cases(draw: st.DrawFn, missing: Sequence[str] = MISSING) -> Case:
             new = Column(known.name, "numeric", cells)
         posted.append(new)
     return Case(tree, posted)
+
+
+def make_stand_ins(seed: int, style: int = 0) -> Case:
+    """A tree whose surrogates are many, and rows of which many cells are missing or new."""
+    source = np.random.default_rng(seed)
+    rows = 120
+    x, z = source.normal(size=rows), source.integers(0, 4, rows)
+    y = x + z + source.normal(size=rows) / 4
+    code = np.where(source.random(rows) < 0.9, (x > 0) * 1, 2).astype(np.int32)
+    size = np.where(source.random(rows) < 0.9, z, source.integers(0, 4, rows)).astype(np.int32)
+    trained = [
+        Column("x", "numeric", np.where(source.random(rows) < 0.2, np.nan, x)),
+        Column("z", "numeric", z.astype(np.int64), missing=source.random(rows) < 0.2),
+        Column("like x", "numeric", x * -2 + source.normal(size=rows) / 3),
+        Column("side", "nominal", np.where(source.random(rows) < 0.1, -1, code).astype(np.int32), ("l", "r", "q")),
+        Column("size", "ordinal", size, tuple(ORDER)),
+    ]
+    parameters = {"missing": "surrogate", "max_depth": 3, "min_samples_leaf": 5, "surrogate_style": style}
+    target = Target("y", values=y) if seed % 2 else classes(["a" if v < 1 else "b" if v < 2 else "c" for v in y])
+    tree = grow(trained, target, parameters).tree
+    asked = [take_cells(column, np.arange(8)) for column in trained]
+    gone = source.random((5, 8)) < 0.5
+    asked[0].values[gone[0]] = np.nan
+    asked[1] = Column("z", "numeric", asked[1].values, missing=gone[1])
+    asked[2].values[gone[2]] = np.nan
+    asked[3].values[gone[3]] = UNSEEN
+    asked[4].values[gone[4]] = -1
+    return Case(tree, asked)
+
+
+def with_stand_ins(test: Callable[..., None]) -> Callable[..., None]:
+    """Tries a property of random cases on trees with surrogates as well."""
+    for seed in range(6):
+        test = example(case=make_stand_ins(seed, seed % 2))(test)
+    return test

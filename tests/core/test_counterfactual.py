@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from service.core.counterfactual import Changes, find_changes, find_spans, measure_spans
 from service.core.folds import take_cells
 from service.core.schema import Column
-from tests.core.explaining import ORDER, Case, cases
+from tests.core.explaining import ORDER, Case, cases, with_stand_ins
 from tests.core.making import grow, labels, numbers, values
 
 SLOWLY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -70,6 +70,7 @@ def measure(case: Case, row: int, feature: int, cell: Any) -> float:  # noqa: AN
     return abs(cell - old) / (len(ORDER) - 1) if told.kind == "ordinal" else 1.0
 
 
+@with_stand_ins
 @SLOWLY
 @given(cases())
 def test_every_other_cell(case: Case) -> None:

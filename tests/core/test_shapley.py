@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from service.core.explain import How, trace_rows
 from service.core.shapley import find_shapley
-from tests.core.explaining import Case, cases
+from tests.core.explaining import Case, cases, with_stand_ins
 from tests.core.making import grow, numbers, values
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -74,6 +74,7 @@ def say(case: Case, row: int, node: int) -> tuple[int, How, int]:
     return int(told.branch[0]), How(int(told.how[0])), player
 
 
+@with_stand_ins
 @SLOWLY
 @given(cases())
 def test_all_subsets(case: Case) -> None:
@@ -98,6 +99,7 @@ def test_all_subsets(case: Case) -> None:
             assert found.values[row, f] == pytest.approx(expected, **NEAR)
 
 
+@with_stand_ins
 @SLOWLY
 @given(cases())
 def test_sums(case: Case) -> None:
