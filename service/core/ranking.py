@@ -56,7 +56,8 @@ def find_eligible(learner: Learner, batch: Batch, listing: Listing, within: Floa
     table = np.full(len(best), -np.inf)
     table[segment[~ordered & (listing.reason == Reason.NO_IMPROVEMENT)]] = 0.0
     table[segment[first]] = gain[first]
-    useful = find_useful(table.reshape(-1, features), find_many_valued(learner.features, batch.tally.all_rows))
+    many_valued = find_many_valued(learner.features, batch.tally.all_rows)
+    useful = find_useful(table.reshape(batch.entries.nodes, features), many_valued)
     eligible = np.zeros(len(segment), bool)
     eligible[first] = useful.ravel()[segment[first]]
     return eligible
