@@ -31,6 +31,8 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 RECENT_BYTES = 128 * 2**20
 """Each worker keeps about so much of what recent audits weighed."""
+ENTRY_BYTES = 2**17
+"""What each entry takes besides arrays of its own: objects, a small model's file, a map of a large one."""
 WHOLE = -1
 """In the place of a group of nodes: what serves all of them."""
 
@@ -44,7 +46,7 @@ Also surveys of large nodes, by the model with what they are by, and the node.
 
 def make_recent(size: int = RECENT_BYTES) -> Recent:
     """Room for ``size`` bytes of what recent audits weighed."""
-    return RecentlyUsed(size, lambda value: value.count_bytes())
+    return RecentlyUsed(size, lambda value: value.count_bytes() + ENTRY_BYTES)
 
 
 class DataView:

@@ -21,6 +21,7 @@ from service.gthread import Worker
 from service.large_body import read_in_one_go
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
+from service.store.mapping import raise_descriptor_limit
 from service.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def run(settings: Settings, host: str, port: int) -> None:
     Raises `SettingsError` when the store cannot be opened.
     """
     configure_logging(settings.log_level)
+    raise_descriptor_limit()
     # What cannot be opened is told here, once, and not by each worker in turn; a database is migrated before the fork.
     ModelStore.open(settings).close()
     Server(settings, host, port).run()

@@ -36,7 +36,7 @@ class Settings:
         secret=True,
     )
     models_url: str = setting("models/", "Where model files are kept: a local directory, as a path or a `file://` URL")
-    cached_models: int = setting(16, "Files that each worker keeps open after use; each takes some file descriptors")
+    cached_models: int = setting(16, "Models whose files each worker keeps open after use")
     max_body_bytes: int = setting(512 * 1024**2, "Largest body of a request, in bytes")
     max_rows: int = setting(20_000_000, "Most rows in a posted table")
     max_columns: int = setting(10_000, "Most columns in a posted table")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from service.jobs.queue import APPLICATION, QUEUE, VERSION, WORKFLOW, enqueue, locate_queue, open_client
 from service.jobs.runner import Runner
 from service.settings import Settings
+from service.store.mapping import raise_descriptor_limit
 from service.store.models import ModelStore
 from service.store.naming import new_id
 from service.telemetry import configure_logging
@@ -42,6 +43,7 @@ def run(settings: Settings, parent: int | None = None) -> None:
     What runs then goes back to the queue. Raises `SettingsError` when the store cannot be opened.
     """
     configure_logging(settings.log_level)
+    raise_descriptor_limit()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

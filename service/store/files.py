@@ -26,6 +26,7 @@ import joblib
 from service.core.tree import TREE_LAYOUT
 from service.errors import DamagedModel
 from service.store import locks
+from service.store.mapping import load_mapped
 
 Part = Literal["model", "data", "request"]
 Signature: TypeAlias = tuple[int, int, int]
@@ -68,7 +69,7 @@ class ModelFiles:
         return hashes
 
     def load(self, model_id: str, part: Part, sha256: str) -> dict[str, Any]:
-        """Open a part memory-mapped and read-only: its arrays are pages of the file, which workers share.
+        """Open a part read-only; the arrays of a large one are pages of the file, which workers share.
 
         Raises FileNotFoundError when it is gone, `DamagedModel` when it is not what was stored.
         """
@@ -150,12 +151,11 @@ def _write_part(path: Path, content: Mapping[str, Any]) -> str:
 
 def _unpickle(path: Path, what: str) -> dict[str, Any]:
     try:
-        content: dict[str, Any] = joblib.load(path, mmap_mode="r")
+        return load_mapped(path)
     except FileNotFoundError:  # deleted since it was hashed
         raise
     except Exception as error:
         raise DamagedModel(f"{what} cannot be read by this release: {error}") from error
-    return content
 
 
 def _flush_directory(path: Path) -> None:

@@ -21,10 +21,11 @@ from service.errors import DamagedModel, NotRetained, StorageFull
 from service.settings import Settings
 from service.store import ModelStore
 from service.store.files import FORMAT, FORMAT_KEY, ModelFiles
+from service.store.mapping import DESCRIPTORS, raise_descriptor_limit
 from tests.store.making import draft, files_below, model_file
 
 DATA = Path(__file__).parent / "data"
-ID = "0123456789abcdef" * 2
+ID, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 
 
 @pytest.fixture
@@ -104,12 +105,55 @@ def test_files_of_format_1_load(files: ModelFiles) -> None:
     np.testing.assert_array_equal(content["counts"], np.arange(6).reshape(3, 2))
 
 
-def test_arrays_are_mapped_and_read_only(store: ModelStore) -> None:
-    """Loaded arrays are pages of the file, which nobody can change by mistake."""
-    threshold = store.load_tree(store.add(draft()))["threshold"]
-    assert isinstance(threshold, np.memmap)
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_arrays_are_read_only(store: ModelStore, rows: int) -> None:
+    """Nobody can change a loaded array by mistake, be it read or mapped."""
+    threshold = store.load_tree(store.add(draft(tree={"threshold": np.arange(rows, dtype=float)})))["threshold"]
+    np.testing.assert_array_equal(threshold, np.arange(rows))
     with pytest.raises(ValueError, match="read-only"):
         threshold[0] = 1
+
+
+def count_open() -> int:
+    """How many files this process has open."""
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def test_one_map_for_all_arrays(files: ModelFiles) -> None:
+    """Large files are mapped, by one descriptor whatever they hold; small ones are read, and need none."""
+    tables = [np.arange(60_000).reshape(3, -1), np.arange(60_000.0).reshape(-1, 3).T, np.zeros((0, 2), np.int8)]
+    hashes = files.write(ID, {"model": {"x": [{"codes": np.array([i])} for i in range(50)], "y": ("a", 1)}})
+    hashes |= files.write(OTHER, {"data": {"tables": tables, "x": [{"codes": np.array([i])} for i in range(50)]}})
+    before = count_open()
+    small = files.load(ID, "model", hashes["model"])
+    assert small["y"] == ("a", 1)
+    assert count_open() == before
+    large = files.load(OTHER, "data", hashes["data"])
+    assert count_open() == before + 1
+    assert str(files.folder / OTHER / "data.joblib") in Path("/proc/self/maps").read_text(encoding="utf-8")
+    for loaded, table in zip(large["tables"], tables, strict=True):
+        np.testing.assert_array_equal(loaded, table)
+        assert loaded.dtype == table.dtype
+        assert loaded.flags.c_contiguous == table.flags.c_contiguous
+    for content in (small, large):
+        assert [int(each["codes"][0]) for each in content["x"]] == [*range(50)]
+    del small, large, loaded, content
+    assert count_open() == before
+
+
+def test_as_many_files_as_the_system_allows() -> None:
+    """A low limit of open files is raised, by no more than the system leaves to the process, and never lowered."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
+        raise_descriptor_limit()
+        raised = resource.getrlimit(resource.RLIMIT_NOFILE)
+        assert raised[1] == hard
+        assert raised[0] in (hard, DESCRIPTORS)
+        raise_descriptor_limit()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == raised
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_loaded_model_outlives_its_deletion(open_store: Callable[[], ModelStore], settings: Settings) -> None:
