@@ -56,9 +56,15 @@ def test_positive_measures_equal_the_worked_examples() -> None:
 
 
 def test_variance_reduction_and_the_encyclopaedias_formula() -> None:
-    """Targets 0,1 | 0,1 reduces no variance, and 0.125 by the formula that squares the shares."""
+    """Targets 0,1 | 0,1 reduces nothing, and 0.125 by the formula that squares the shares; each errs by a half."""
     scores = naive.number_measures([[(Fraction(1), Fraction(y)) for y in (0, 1)]] * 2)
-    assert scores == {"variance_reduction": 0, "pairwise_variance_reduction": Fraction(1, 8)}
+    assert scores == {
+        "variance_reduction": 0,
+        "pairwise_variance_reduction": Fraction(1, 8),
+        "absolute_error_cost": Fraction(1, 2),
+        "absolute_error_reduction": 0,
+        "poisson_deviance_reduction": 0,
+    }
 
 
 def problem(cells: list[naive.Value], asked: dict[str, Any]) -> naive.Problem:
