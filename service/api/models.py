@@ -49,7 +49,20 @@ _TARGET = {
         "positive_class": {"type": ["string", "number", "boolean", "null"], "description": "Classification only"},
     },
 }
-_LINKS = ("self", "splits", "tree", "predict", "explain", "evaluate", "importance", "stability", "pruning", "parent")
+_LINKS = (
+    "self",
+    "splits",
+    "tree",
+    "predict",
+    "explain",
+    "evaluate",
+    "importance",
+    "stability",
+    "pruning",
+    "card",
+    "verify",
+    "parent",
+)
 
 
 def _whole(*names: str) -> dict[str, Any]:
@@ -255,6 +268,8 @@ def link_model(record: ModelRecord) -> dict[str, str]:
         "importance": url_for("importance.get_importance", reference=record.id),
         "stability": url_for("stability.get_stability", reference=record.id),
         "pruning": url_for("pruning.get_path", reference=record.id),
+        "card": url_for("card.get_card", reference=record.id),
+        "verify": url_for("verify.verify_model", reference=record.id),
         **origin,
     }
 

@@ -124,6 +124,7 @@ def test_answers_are_as_described(
     by_number = {"data": {"columns": tennis}, "target": "temperature", "name": "warm"}
     rows = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "play"}}}
     numbers = {"data": {"columns": {name: cells for name, cells in tennis.items() if name != "temperature"}}}
+    warmer = {**tennis, "temperature": tennis["warmth"]}
     described = {"feature": "temperature", "split": {"type": "threshold", "threshold": 70}}
     score = {"branches": [{"T": 2, "F": 1}, {"T": 1}]}
     reference = "/models/{reference}"
@@ -153,6 +154,12 @@ def test_answers_are_as_described(
         (f"{reference}/splits/score", "post", "/models/golf/splits/score", described),
         (f"{reference}/compare", "post", "/models/golf/compare", {"with": "golf", **rows}),
         (f"{reference}/compare", "post", "/models/warm/compare", {"with": "warm", **numbers}),
+        (f"{reference}/card", "get", "/models/golf/card", None),
+        (f"{reference}/card", "get", "/models/warm/card", None),
+        (f"{reference}/verify", "post", "/models/golf/verify", {}),
+        (f"{reference}/verify", "post", "/models/warm/verify", {"data": {"columns": warmer}}),
+        ("/audit-log", "get", "/audit-log", None),
+        ("/audit-log/verify", "get", "/audit-log/verify", None),
         ("/jobs", "get", "/jobs", None),
         ("/splits/score", "post", "/splits/score", score),
         ("/health/live", "get", "/health/live", None),
