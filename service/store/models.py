@@ -187,9 +187,10 @@ class ModelStore:
             row = _find(session, reference, lock=True, only=True)
             condition(row.record())
             if row.data_sha256 is not None:
+                entry = describe(row, "delete_data", {"retained_sha256": row.data_sha256, "retention": row.retention})
                 row.retention, row.data_sha256 = "none", None
                 row.revision += 1
-                session.flush()
+                append(session, entry)
             record = row.record()
         # After the commit, as in `delete`.
         self._files.remove(record.id, "data")

@@ -125,6 +125,17 @@ def test_what_fails_is_not_told(store: ModelStore) -> None:
     assert store.log.check().entries == len(before) + 1
 
 
+def test_data_that_were_deleted(store: ModelStore) -> None:
+    """That kept data are gone is told once, with the hash that they had."""
+    record = store.add(replace(draft("kept"), data={"rows": [1, 2]}, retention="data"))
+    for _ in range(2):
+        store.drop_data("kept")
+    (entry,) = store.log.list(limit=9, action="delete_data")[0]
+    assert (entry.model, entry.details) == (record.id, {"retained_sha256": record.data_sha256, "retention": "data"})
+    assert store.log.find_made(record.id).details["retained_sha256"] == record.data_sha256  # type: ignore[union-attr]
+    assert store.log.check().broken is None
+
+
 def test_what_is_not_told_does_not_happen(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the entry cannot be written, nothing is done."""
     store.aliases.move("credit", "champion", 3)
