@@ -42,7 +42,8 @@ class ExplanationRequest:
 def explain(record: ModelRecord, request: ExplanationRequest, store: ModelStore) -> dict[str, Any]:
     """For each row its way, the rule, where it ends, the least changes and the Shapley values.
 
-    Raises `InvalidData` for a table that cannot be predicted, `InvalidRequest` for more than can be answered at once.
+    Raises `InvalidData` for a table that cannot be predicted or asks for too much, `InvalidRequest` for Shapley values
+    that do.
     """
     predictor = prepare(record, store)
     tree, rows = predictor.tree, request.table.rows
@@ -51,16 +52,12 @@ def explain(record: ModelRecord, request: ExplanationRequest, store: ModelStore)
         _check_shapley(tree, rows)
     guide = predictor.guide(columns)
     answers = answer_rows(tree, guide, columns, rows)
-    steps = trace_rows(tree, guide, columns, rows)
-    if len(steps.row) > MOST_STEPS:
-        raise InvalidRequest(
-            f"the ways of these rows have more than {MOST_STEPS} steps", Fault("/data", "send fewer rows")
-        )
+    steps = trace_rows(tree, guide, columns, rows, MOST_STEPS)
     teller = _Teller(predictor, request.table, columns, answers)
     shown = _show_ways(teller, steps, rows)
     if request.counterfactuals:
         spans = find_spans(tree) if predictor.spans is None else predictor.spans
-        _add_changes(teller, shown, list(find_changes(tree, guide, columns, answers, spans)))
+        _add_changes(teller, shown, list(find_changes(tree, guide, columns, answers, spans, steps.count_ends(rows))))
     whole: dict[str, Any] = {}
     if request.shapley:
         found = find_shapley(tree, guide, columns, rows)

@@ -55,8 +55,8 @@ _STEP = {
             "type": "string",
             "enum": [how.name.lower() for how in How if how != How.ENDED],
             "description": "What decided: the `value`; of rows without one (or with a category new to the node) the "
-            "`direction` learnt for them, a `surrogate`, the `majority`; `parts`: to all branches, by their "
-            "shares; `stopped`: the row ends here",
+            "`direction` learnt for them, their `own_branch`, a `surrogate`, the `majority`; `parts`: to all branches, "
+            "by their shares; `stopped`: the row ends here",
         },
         "passed": {
             "type": ["boolean", "null"],

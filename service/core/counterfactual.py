@@ -28,10 +28,10 @@ from service.core.tree import Tree
 SPANS = "spans"
 """Where a model's file has what `measure_spans` found in training; older ones lack it."""
 MOST_TRIED = 5_000_000
-"""In one request at most so many values are tried, which takes seconds."""
+"""In one request at most so many values are tried, in seconds; each counts for every node that its row ends in."""
 _BLOCK = 1 << 17
-_WAYS = 64
-"""Rows that look for thresholds together: each may meet all of the tree's."""
+_WAYS = 1 << 17
+"""Rows look for thresholds together as long as they do not come to more nodes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +61,20 @@ class _Tried:
 
 
 def find_changes(
-    tree: Tree, guide: Guide, columns: Sequence[Column], answers: Answers, spans: Floats
+    tree: Tree, guide: Guide, columns: Sequence[Column], answers: Answers, spans: Floats, ends: Ints
 ) -> Iterator[Changes]:
     """For each feature that the tree asks for, the least change that alters the answer of each row, where there is one.
 
-    ``answers`` are those of the rows; ``spans: (2, feature)`` the least and greatest training values, NaN for
-    categories. Raises `InvalidData` where more than `MOST_TRIED` values would have to be tried.
+    ``answers`` are those of the rows, ``ends: (row,)`` in how many nodes each ends; ``spans: (2, feature)`` the least
+    and greatest training values, NaN for categories. Raises `InvalidData` where more than `MOST_TRIED`
+    values would have to be tried.
     """
     budget = MOST_TRIED
     for f in guide.used.tolist():
-        tried = _list_values(tree, guide, columns, f, len(answers.index), spans[:, f], budget)
-        budget -= len(tried.row)
+        tried = _list_values(tree, guide, columns, f, ends, spans[:, f], budget)
+        budget -= int(ends[tried.row].sum())
         if len(tried.row):
-            yield _try_values(tree, columns, answers, f, tried)
+            yield _try_values(guide, tree, columns, answers, f, tried, ends)
 
 
 def find_spans(tree: Tree) -> Floats:
@@ -101,16 +102,18 @@ def measure_spans(columns: Sequence[Column]) -> Floats:
     return spans
 
 
-def _try_values(tree: Tree, columns: Sequence[Column], answers: Answers, feature: int, tried: _Tried) -> Changes:
+def _try_values(
+    guide: Guide, tree: Tree, columns: Sequence[Column], answers: Answers, feature: int, tried: _Tried, ends: Ints
+) -> Changes:
     before = answers.prediction[answers.index]
     found, leaf = [before[:0]], [answers.leaf[:0]]
-    guide = None
-    for begin in range(0, len(tried.row), _BLOCK):
-        part = slice(begin, begin + _BLOCK)
+    part_of = np.cumsum(ends[tried.row]) // _BLOCK
+    for part in np.split(np.arange(len(tried.row)), np.flatnonzero(np.diff(part_of)) + 1):
         rows = tried.row[part]
         table = [take_cells(column, rows) for column in columns]
-        table[feature] = take_cells(tried.cells, np.arange(len(tried.row))[part])
-        guide = guide or lay_out(tree, are_floats(table))
+        table[feature] = take_cells(tried.cells, part)
+        if guide.floats != are_floats(table):
+            guide = lay_out(tree, are_floats(table))
         told = answer_rows(tree, guide, table, len(rows))
         found.append(told.prediction[told.index])
         leaf.append(told.leaf)
@@ -134,18 +137,22 @@ def _differ(tree: Tree, before: Floats, after: Floats) -> NDArray[np.bool_]:
 
 
 def _list_values(
-    tree: Tree, guide: Guide, columns: Sequence[Column], f: int, rows: int, span: Floats, budget: int
+    tree: Tree, guide: Guide, columns: Sequence[Column], f: int, ends: Ints, span: Floats, budget: int
 ) -> _Tried:
     """The values of a feature that may alter the answer of each row."""
-    feature = tree.features[f]
+    feature, rows = tree.features[f], len(ends)
     found, count = [(np.empty(0, np.int64), np.empty(0, np.int64))], 0
-    for begin in range(0, rows, _WAYS):
-        row, test = _meet_tests(tree, guide, columns, f, slice(begin, min(begin + _WAYS, rows)))
+    stands = tree.surrogates
+    tests = int((tree.feature == f).sum()) + (0 if stands is None else int((stands.feature == f).sum()))
+    ways = tree.nodes if guide.parted else min(tree.nodes, 1 + int(tree.branches.max()) * tests)
+    together = max(1, min(guide.block, _WAYS // ways))
+    for begin in range(0, rows, together):
+        row, test = _meet_tests(tree, guide, columns, f, slice(begin, min(begin + together, rows)))
         if feature.kind != "numeric":
             row = np.unique(row)
             row, test = spread(row, np.zeros_like(row), np.full(len(row), len(feature.categories)))
         found.append((row, test))
-        count += len(row)
+        count += int(ends[row].sum())
         if count > budget:
             message = f"these rows and this tree leave too many values to try (over {MOST_TRIED}): send fewer rows"
             raise InvalidData(Fault("/data", message))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -15,6 +15,7 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
 from service.core.descend import Cells, fill_cells, read_branches
 from service.core.descend_parts import Parts, step_down
+from service.core.errors import Fault, InvalidData
 from service.core.guide import Guide
 from service.core.schema import Column
 from service.core.statistics import Ints
@@ -41,6 +42,8 @@ class How(IntEnum):
     """Nothing could tell, and the row ends here."""
     ENDED = 6
     """The node is a leaf."""
+    OWN_BRANCH = 7
+    """There is no value, which is a branch or a category of its own here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Steps:
     share: Floats
     decisions: Decisions
 
+    def count_ends(self, rows: int) -> Ints:
+        """(row,) in how many nodes each ends."""
+        ended = (self.decisions.how == How.ENDED) | (self.decisions.how == How.STOPPED)
+        return np.bincount(self.row[ended], minlength=rows)
+
 
 def decide(tree: Tree, guide: Guide, cells: Cells, node: Ints, row: Ints) -> Decisions:
     """(entry,) what each inner ``node`` says of the ``row``, as descent has it."""
@@ -93,6 +101,11 @@ def _tell_fallback(tree: Tree, guide: Guide, node: Ints) -> Ints:
     """(entry,) why a row without a value goes where it does; rows that stay are told apart later."""
     learnt = (tree.missing_to[node] >= 0) & (guide.stands is None)
     told = np.where(learnt, int(How.DIRECTION), int(How.MAJORITY))
+    levels = np.array([len(feature.categories) for feature in tree.features])[tree.feature[node]]
+    nominal = (tree.form[node] == Form.SUBSET) | (tree.form[node] == Form.MULTIWAY)
+    cell = np.where(nominal, tree.category_start[node] + levels, 0)
+    own = np.where(nominal, tree.category_branch[cell] != NO_ROUTE, tree.missing_to[node] > 1)
+    told[own & learnt] = How.OWN_BRANCH
     return np.where(tree.form[node] == Form.MISSING, int(How.VALUE), told)
 
 
@@ -111,15 +124,19 @@ def _ask_surrogates(guide: Guide, stands: Ints, cells: Cells, node: Ints, row: I
     return branch, surrogate
 
 
-def trace_rows(tree: Tree, guide: Guide, columns: Sequence[Column], rows: int) -> Steps:
-    """Every step of every row; ``columns`` are those of ``tree.features``, for which the guide was made."""
-    found = [
-        step
-        for begin in range(0, rows, guide.block)
-        for step in _trace_block(tree, guide, columns, slice(begin, min(begin + guide.block, rows)))
-    ]
-    if not found:
-        found = [_leave(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+def trace_rows(tree: Tree, guide: Guide, columns: Sequence[Column], rows: int, most: int | None = None) -> Steps:
+    """Every step of every row; ``columns`` are those of ``tree.features``, for which the guide was made.
+
+    Raises `InvalidData` where there are more than ``most`` steps.
+    """
+    found = [_leave(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    left = most
+    for begin in range(0, rows, guide.block):
+        for step in _trace_block(tree, guide, columns, slice(begin, min(begin + guide.block, rows))):
+            found.append(step)
+            left = None if left is None else left - len(step.row)
+            if left is not None and left < 0:
+                raise InvalidData(Fault("/data", f"these rows have more than {most} steps to take: send fewer"))
     row, node, share = (np.concatenate([getattr(step, name) for step in found]) for name in ("row", "node", "share"))
     branch, how, surrogate = (
         np.concatenate([getattr(step.decisions, name) for step in found]) for name in ("branch", "how", "surrogate")
@@ -140,18 +157,16 @@ def _leave(row: Ints, node: Ints, share: Floats) -> Steps:
     return Steps(row, node, share, Decisions(none, ended, np.full(len(node), NONE)))
 
 
-def _trace_block(tree: Tree, guide: Guide, columns: Sequence[Column], rows: slice) -> list[Steps]:
+def _trace_block(tree: Tree, guide: Guide, columns: Sequence[Column], rows: slice) -> Iterator[Steps]:
     count = rows.stop - rows.start
     cells = read_cells(guide, columns, rows)
     row, node, share = np.arange(count), np.zeros(count, np.int64), np.ones(count)
-    found = []
     while len(node):
         ended = guide.is_leaf[node]
-        found.append(_leave(row[ended] + rows.start, node[ended], share[ended]))
+        yield _leave(row[ended] + rows.start, node[ended], share[ended])
         row, node, share = row[~ended], node[~ended], share[~ended]
         decisions = decide(tree, guide, cells, node, row)
-        found.append(Steps(row + rows.start, node, share, decisions))
+        yield Steps(row + rows.start, node, share, decisions)
         goes = decisions.how != How.STOPPED
         below = step_down(guide, Parts(row[goes], node[goes], share[goes]), decisions.branch[goes])
         row, node, share = below.row, below.node, below.share
-    return found

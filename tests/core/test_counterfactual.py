@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from service.core.counterfactual import Changes, find_changes, find_spans, measure_spans
+from service.core.explain import trace_rows
 from service.core.folds import take_cells
 from service.core.schema import Column
 from tests.core.explaining import ORDER, Case, cases, with_stand_ins
@@ -20,7 +21,8 @@ SLOWLY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthC
 def change(case: Case, spans: Any = None) -> dict[tuple[int, int], tuple[Changes, int]]:  # noqa: ANN401 - an array
     """The changes found, by row and feature."""
     known = find_spans(case.tree) if spans is None else spans
-    found = find_changes(case.tree, case.guide, case.columns, case.answer(), known)
+    ends = trace_rows(case.tree, case.guide, case.columns, case.rows).count_ends(case.rows)
+    found = find_changes(case.tree, case.guide, case.columns, case.answer(), known, ends)
     return {(row, each.feature): (each, i) for each in found for i, row in enumerate(each.row.tolist())}
 
 

@@ -10,6 +10,7 @@ from service.core.candidates import Form
 from service.core.descend import descend
 from service.core.descend_parts import descend_parts
 from service.core.explain import How, trace_rows
+from service.rendering import show_tree_split
 from tests.core.explaining import Case, cases, make_stand_ins, with_stand_ins
 
 SLOWLY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -76,8 +77,11 @@ def test_what_decided(case: Case) -> None:
         missing = bool(gone[tree.feature[node], steps.row[i]])
         if how == How.VALUE:
             assert not missing or tree.form[node] == Form.MISSING
-        if how == How.DIRECTION:
+        if how in (How.DIRECTION, How.OWN_BRANCH):
             assert missing
+            split = show_tree_split(tree, node) or {}
+            own = split.get("missing") == "branch" or any(None in group for group in split.get("categories", []))
+            assert own == (how == How.OWN_BRANCH)
             assert steps.decisions.branch[i] == tree.missing_to[node]
         if how == How.SURROGATE:
             assert tree.surrogates is not None
