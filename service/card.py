@@ -17,11 +17,10 @@ from service.core.errors import CoreError
 from service.core.importance import find_gains
 from service.core.learn import restore_objective
 from service.core.parameters import DEFAULTS, PRESETS, Parameters, resolve
-from service.core.schema import Label
 from service.core.tree import Tree
 from service.importance import weigh_gains
-from service.rendering import show_answer, show_counts, show_number, show_threshold, show_tree_split
-from service.rules import list_branches, write_categories, write_test
+from service.rendering import show_answer, show_counts, show_number, show_tree_split
+from service.rules import Condition, list_branches, write_test
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -129,28 +128,33 @@ def _list_splits(record: ModelRecord, tree: Tree) -> list[dict[str, Any]]:
 
 
 def write_way(tree: Tree, node: int) -> str:
-    """The tests between the root and a node, in words."""
+    """What the tests between the root and a node say of the rows that come to it, by feature, in words."""
     steps = []
     while node:
         parent = int(tree.parent[node])
-        steps.append(_write_branch(tree, parent, node - int(tree.first_child[parent])))
+        steps.append((parent, node - int(tree.first_child[parent])))
         node = parent
-    return " and ".join(reversed(steps)) or "all rows"
+    conditions: dict[int, Condition] = {}
+    for parent, branch in reversed(steps):
+        index = int(tree.feature[parent])
+        _narrow(conditions.setdefault(index, Condition(tree.features[index])), tree, parent, branch)
+    return " and ".join(condition.write() for condition in conditions.values()) or "all rows"
 
 
-def _write_branch(tree: Tree, node: int, branch: int) -> str:
-    """What sends rows from a node to one of its branches."""
-    feature, form = tree.features[int(tree.feature[node])], Form(int(tree.form[node]))
+def _narrow(condition: Condition, tree: Tree, node: int, branch: int) -> None:
+    """What a row's way along a branch says of its cell, if it has a value; of a branch for none, that it has none."""
+    form, numeric = Form(int(tree.form[node])), condition.feature.kind == "numeric"
     if form == Form.MISSING:
-        return f"{feature.name} has {'no' if branch == 0 else 'a'} value"
-    if feature.kind == "numeric":
-        if branch > 1:
-            return f"{feature.name} has no value"
-        threshold = show_threshold(feature, float(tree.threshold[node]), int(tree.whole[node]))
-        return f"{feature.name} {('<=', '>')[branch]} {threshold}"
-    labels: list[Label | None] = [*feature.categories, None]
-    branches = list_branches(feature, tree, node, form)
-    return write_categories(feature.name, [each for each, b in zip(labels, branches, strict=False) if b == branch])
+        condition.has_value = branch > 0
+    elif numeric and branch < 2:
+        condition.cut((float(tree.threshold[node]), int(tree.whole[node])), branch == 0)
+    else:
+        known = [] if numeric else list_branches(condition.feature, tree, node, form)
+        codes = {code for code, b in enumerate(known[: len(condition.feature.categories)]) if b == branch}
+        if codes:
+            condition.keep(codes)
+        else:
+            condition.has_value = False
 
 
 def _show_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:

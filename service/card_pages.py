@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$^:=@-])")
-"""What Markdown, or a renderer's extension of it, could take for its own."""
-_LISTED = re.compile(r"(?<=www)\.|(?<=^\d)\.", re.IGNORECASE)
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&$^@]|==|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+"""What Markdown, or an extension of it, could take for its own: markup, entities, formulas, links that it finds."""
+_OPENING = re.compile(r"^([#+=-]|\d{1,9}(?=[.)](?:\s|$)))")
+"""What makes a heading or a list of a line that begins so."""
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24}"
     "table{border-collapse:collapse;margin:.5rem 0 1.5rem;display:block;overflow-x:auto}"
@@ -180,9 +181,9 @@ def _escape(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Text in one line of Markdown, without meaning: no markup, no list, no link that a renderer finds by itself."""
+    """Text in one line of Markdown, without meaning."""
     line = _SPECIAL.sub(r"\\\1", " ".join(text.split()))
-    return _LISTED.sub(r"\\.", line)
+    return _OPENING.sub(lambda found: f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}", line)
 
 
 def _mark_row(cells: Iterable[str]) -> str:
