@@ -108,10 +108,10 @@ def variance(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
 
 
 def half_mean_squared_difference(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    """Half the mean of (a - b)^2 over all ordered pairs: the encyclopaedia's way to the variance."""
+    """Half the mean of (a - b)^2 over all ordered pairs, each taken once: the encyclopaedia's way to the variance."""
     total = sum(weight for weight, _ in moments)
-    pairs = sum((v * w * (a - b) ** 2 for v, a in moments for w, b in moments), Fraction(0))
-    return pairs / (2 * total * total)
+    pairs = sum((v * w * (a - b) ** 2 for (v, a), (w, b) in combinations(moments, 2)), Fraction(0))
+    return pairs / (total * total)
 
 
 def poisson(moments: Sequence[tuple[Fraction, Fraction]]) -> float:
@@ -122,10 +122,10 @@ def poisson(moments: Sequence[tuple[Fraction, Fraction]]) -> float:
 
 
 def half_mean_difference(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    """Half the mean of abs(a - b) over all ordered pairs; 0 for no rows."""
+    """Half the mean of abs(a - b) over all ordered pairs, each taken once; 0 for no rows."""
     total = sum(weight for weight, _ in moments)
-    pairs = sum((v * w * abs(a - b) for v, a in moments for w, b in moments), Fraction(0))
-    return pairs / (2 * total * total) if total else Fraction(0)
+    pairs = sum((v * w * abs(a - b) for (v, a), (w, b) in combinations(moments, 2)), Fraction(0))
+    return pairs / (total * total) if total else Fraction(0)
 
 
 def medoid(moments: Sequence[tuple[Fraction, Fraction]]) -> Fraction:

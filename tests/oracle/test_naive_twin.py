@@ -15,7 +15,7 @@ from tests.oracle import strategies
 from tests.oracle.contract import OTHERWISE, Service, feature_of, way
 from tests.oracle.naive_tree import Branch, Candidate, Problem
 
-SLOWLY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOWLY = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 IMPURITIES = (
     "gini",
     "entropy",
@@ -52,9 +52,10 @@ def check(service: Service, problem: Problem) -> None:
     for node in nodes:
         rows = members[node["node"]]
         check_statistics(problem, node, rows)
-        check_candidates(problem, rows, listed[node["node"]])
+        candidates = naive.node_candidates(problem, rows)
+        check_candidates(problem, rows, candidates, listed[node["node"]])
         check_order(problem, listed[node["node"]])
-        check_choice(problem, node, rows, listed[node["node"]])
+        check_choice(problem, node, naive.best_of(problem, rows, candidates), rows, listed[node["node"]])
     check_predictions(service, problem, model, nodes, members)
 
 
@@ -91,9 +92,11 @@ def check_statistics(problem: Problem, node: Mapping[str, Any], rows: Branch) ->
         assert node["impurity"] == pytest.approx(float(naive.impurity(problem, rows)), rel=1e-9, abs=1e-12)
 
 
-def check_candidates(problem: Problem, rows: Branch, listed: Sequence[Mapping[str, Any]]) -> None:
+def check_candidates(
+    problem: Problem, rows: Branch, candidates: Sequence[Candidate], listed: Sequence[Mapping[str, Any]]
+) -> None:
     """The listing has each of the naive candidates once and no other; branches, scores and admission are equal."""
-    expected = {each.key: each for each in naive.node_candidates(problem, rows)}
+    expected = {each.key: each for each in candidates}
     found: dict[Any, Mapping[str, Any]] = {}
     for entry in listed:
         branches = part(problem, entry["feature"], entry["split"], rows)
@@ -163,9 +166,12 @@ def check_threshold(split: Mapping[str, Any]) -> None:
     assert below <= split["threshold"] < above
 
 
-def check_choice(problem: Problem, node: Mapping[str, Any], rows: Branch, listed: Sequence[Mapping[str, Any]]) -> None:
+def check_choice(
+    problem: Problem, node: Mapping[str, Any], best: Sequence[Candidate], rows: Branch,
+    listed: Sequence[Mapping[str, Any]],
+) -> None:  # fmt: skip
     """Split by the first of the best, or a leaf because nothing admissible improves, it is pure, or a limit says so."""
-    tied = {each.key for each in naive.best_of(problem, rows, naive.node_candidates(problem, rows))}
+    tied = {each.key for each in best}
     limited = node["depth"] == problem.max_depth or len(rows) < problem.min_samples_split
     assert node["leaf"] == (not tied or limited or naive.pure(problem, rows)), (node, tied)
     assert (node["reason"] is None) != node["leaf"]
