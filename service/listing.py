@@ -171,7 +171,7 @@ class SummaryView:
         self._head, self._rows, self._ranks = head, rows, _rank_kept(rows, query.measure)
         ranks = self._ranks
         wanted = [i for i, row in enumerate(rows) if _is_wanted(row, query)]
-        best_first = sorted(wanted, key=lambda i: (ranks[i] is None, ranks[i] or 0, i))[: query.top]
+        best_first = sorted(wanted, key=lambda i: (*_rate_kept(rows[i], ranks[i], query.measure), i))[: query.top]
         self._chosen = sorted(best_first) if query.sort == "position" else best_first
 
     def __len__(self) -> int:
@@ -205,6 +205,14 @@ def _rank_kept(rows: Sequence[Mapping[str, Any]], measure: str | None) -> list[i
     for rank, (_, i) in enumerate(sorted(scored), start=1):
         ranks[i] = rank
     return ranks
+
+
+def _rate_kept(row: Mapping[str, Any], rank: int | None, measure: str | None) -> tuple[bool, float]:
+    """What orders kept candidates, ascending: those with a rank by it, then the others by score, the undefined last."""
+    if rank is not None:
+        return False, rank
+    score = row["score"] if measure is None else row["scores"][measure]
+    return True, np.inf if score is None else score * (1 if measure in LOWER_IS_BETTER else -1)
 
 
 def _is_wanted(row: Mapping[str, Any], query: SplitQuery) -> bool:
@@ -300,9 +308,10 @@ def _summarize_large(audited: Audited, node: int, kept: int) -> Summary:
 
 
 def _find_best_of_features(listing: Listing, kept: int) -> Ints:
-    """Up to ``kept`` candidates of each feature in each node, in listing order: admissible ones first."""
+    """Up to ``kept`` candidates of each feature in each node, in listing order: by rank, then by score."""
     rank = np.where(listing.rank == 0, np.iinfo(np.int64).max, listing.rank)
-    order = np.lexsort((rank, listing.feature, listing.node))
+    worse = np.where(np.isnan(listing.score), np.inf, -listing.score)
+    order = np.lexsort((worse, rank, listing.feature, listing.node))
     segment = listing.node[order] * (int(listing.feature.max(initial=0)) + 1) + listing.feature[order]
     first = np.flatnonzero(np.diff(segment, prepend=-1))
     place = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))

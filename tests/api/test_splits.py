@@ -180,6 +180,19 @@ def test_summary_kept(make_app: MakeApp, tennis: dict[str, list[Any]]) -> None:
     assert max(map(per_feature.count, per_feature)) == 2
 
 
+@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 3}, {"min_weight_leaf": 100}, {"min_gain": 1}])
+def test_a_summary_is_in_order(client: FlaskClient, tennis: dict[str, list[Any]], limits: dict[str, float]) -> None:
+    """The best two of each node and feature are those of a model with all data, also where none could be chosen."""
+    answers = []
+    for retain in ("data", "summary"):
+        body = {"data": {"columns": tennis}, "target": "play", "retain": retain, "parameters": limits}
+        url = client.post("/train", json=body).json["links"]["splits"]
+        pages = [client.get(f"{url}?top=2&limit=1000&feature={name}").json for name in tennis if name != "play"]
+        answers.append([page["splits"] for page in pages] + [client.get(f"{url}?top=2&limit=1000").json["splits"]])
+    assert answers[0] == answers[1]
+    assert any(not split["admissible"] for split in answers[0][-1]) or not limits
+
+
 @pytest.mark.parametrize("measure", ["goodness", "entropy_cost", "gain_ratio", "gini_gain"])
 def test_what_another_measure_would_have_taken(client: FlaskClient, model: dict[str, Any], measure: str) -> None:
     """The head names the best admissible split by the measure, its lead and its distance from the tree's split."""
