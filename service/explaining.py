@@ -26,6 +26,8 @@ from service.store.records import ModelRecord
 
 MOST_STEPS = 200_000
 """An answer has at most so many steps, which are a hundred megabytes."""
+MOST_NUMBERS = 3_000_000
+"""What is told of all steps has at most so many numbers and words, and so have the Shapley values."""
 MOST_FACTORS = 500_000_000
 """The Shapley values of an answer take at most so many factors, which are a few seconds."""
 
@@ -77,7 +79,8 @@ def _check_shapley(tree: Tree, rows: int) -> None:
             "the answers of this model are no numbers and have no probabilities: nothing adds up to them",
             Fault("/shapley", "leave it out"),
         )
-    most = MOST_FACTORS // max(measure_shapley(tree), 1)
+    outputs = len(tree.classes) or tree.prediction[0].size
+    most = min(MOST_FACTORS // measure_shapley(tree), MOST_NUMBERS // max(len(tree.features) * outputs, 1))
     if rows > most:
         remedy = f"send at most {most} rows at once" if most else "leave it out"
         raise InvalidRequest("Shapley values of these rows and this tree take too long", Fault("/shapley", remedy))
@@ -92,7 +95,8 @@ class _Teller:
         self.posted = [posted[feature.name] for feature in self.tree.features]
         self.missing = [column.is_missing() for column in columns]
         self.columns = columns
-        self._nodes: dict[int, dict[str, Any]] = {}
+        self._nodes: dict[int, tuple[dict[str, Any], int]] = {}
+        self._left = MOST_NUMBERS
 
     def show_cell(self, feature: int, row: int) -> Any:  # noqa: ANN401 - a label, a number or null
         """What was posted."""
@@ -112,10 +116,16 @@ class _Teller:
         return prediction.tolist()
 
     def show_node(self, node: int) -> dict[str, Any]:
-        """What a step says of its node, whatever the row."""
+        """What a step says of its node, whatever the row; raises `InvalidRequest` when all has become too long."""
         if node not in self._nodes:
-            self._nodes[node] = show_statistics(self.tree, node)
-        return self._nodes[node]
+            test = {} if self.tree.is_leaf[node] else {"test": write_test(self.tree, node)}
+            told = test | show_statistics(self.tree, node)
+            self._nodes[node] = told, 12 + len(test.get("test", "")) // 8 + len(self.tree.classes)
+        told, size = self._nodes[node]
+        self._left -= size
+        if self._left < 0:
+            raise InvalidRequest("the explanations of these rows are too long", Fault("/data", "send fewer rows"))
+        return told
 
 
 def _show_value(column: Column, row: int) -> Any:  # noqa: ANN401 - a label or a number
@@ -140,7 +150,8 @@ def _show_ways(teller: _Teller, steps: Steps, rows: int) -> list[dict[str, Any]]
                 path.append(_show_step(teller, row, node, how, int(told.branch[i]), surrogate) | share)
                 rule.add(node, how, surrogate)
             if how in (How.ENDED, How.STOPPED):
-                ends.append({"node": node, "leaf": bool(tree.is_leaf[node]), **teller.show_node(node), **share})
+                told_of = {name: value for name, value in teller.show_node(node).items() if name != "test"}
+                ends.append({"node": node, "leaf": bool(tree.is_leaf[node]), **told_of, **share})
         index = answers.index[row]
         probabilities = {"probabilities": answers.probability[index].tolist()} if tree.classes else {}
         shown.append(
@@ -164,7 +175,6 @@ def _show_step(teller: _Teller, row: int, node: int, how: How, branch: int, surr
     step = {
         "node": node,
         "feature": tree.features[feature].name,
-        "test": write_test(tree, node),
         "value": teller.show_cell(feature, row),
         "how": how.name.lower(),
         "passed": branch == 0 if asked else None,

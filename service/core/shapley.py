@@ -219,33 +219,43 @@ def _find_last(parent: Ints, player: Ints) -> Ints:
 
 def _credit(edges: Edges, goes: Floats, outputs: Floats, features: int) -> Floats:
     """(row, feature, output) the Shapley values of rows that share the edges; ``goes``: see `Routes`."""
-    rows, count = len(goes), len(edges.edge)
-    credit = np.zeros((rows, features, outputs.shape[1]))
+    credit = np.zeros((len(goes), features, outputs.shape[1]))
+    if len(edges.edge) == 1:
+        return credit
+    product, added = _find_factors(edges, goes)
+    order = np.argsort(edges.player[1:], kind="stable") + 1
+    player = edges.player[order]
+    starts = np.flatnonzero(np.diff(player, prepend=-1))
+    for output in range(outputs.shape[1]):
+        value = np.where(edges.end < 0, 0.0, outputs[edges.end, output])
+        below = _sum_below(edges, product * value[:, None, None])
+        by_edge = np.einsum("erq,erq->er", added, below)[order]
+        credit[:, player[starts], output] = np.add.reduceat(by_edge, starts, axis=0).T
+    return credit
+
+
+def _find_factors(edges: Edges, goes: Floats) -> tuple[Floats, Floats]:
+    """(edge, row, point) the product of all factors on the way to each edge, and what is added without its player's.
+
+    ``added`` is that times the mass of the point, by the product, less what the last edge of the player has added.
+    """
     points, masses = np.polynomial.legendre.leggauss(edges.points)
-    point, mass = (points + 1) / 2, masses / 2
+    point, mass = (points + 1) / 2, masses / 2  # from -1 .. 1 to 0 .. 1
     along = np.ascontiguousarray(goes[:, edges.edge].T)
     along[0] = 1.0
     for begin, end in pairwise(edges.levels[1:]):
         last = edges.last[begin:end]
         along[begin:end] *= np.where(last[:, None] < 0, 1.0, along[last])
-    # (edge, row, point) the factor of the edge's player, and of what it was before; 1 for a player that is new
     factor = (1 - point) * edges.weight[:, None, None] + point * along[:, :, None]
-    before = np.where(edges.last[:, None, None] < 0, 1.0, factor[edges.last])
-    # of a factor of 0, which is below one that is, nothing is left to be shared
+    new = edges.last[:, None, None] < 0
+    before = np.where(new, 1.0, factor[edges.last])
+    # below a factor of 0 nothing is left to be shared
     product = np.divide(factor, before, out=np.zeros_like(factor), where=before > 0)
     for begin, end in pairwise(edges.levels[1:]):
         product[begin:end] *= product[edges.parent[begin:end]]
     added = (along - edges.weight[:, None])[:, :, None] * mass
     added = np.divide(added, factor, out=np.zeros_like(factor), where=factor > 0)
-    added -= np.where(edges.last[:, None, None] < 0, 0.0, added[edges.last])
-    order = np.argsort(edges.player[1:], kind="stable") + 1
-    starts = np.flatnonzero(np.diff(edges.player[order], prepend=-1))
-    for output in range(outputs.shape[1] if count > 1 else 0):
-        value = np.where(edges.end < 0, 0.0, outputs[edges.end, output])
-        below = _sum_below(edges, product * value[:, None, None])
-        by_edge = np.einsum("erq,erq->er", added, below)[order]
-        credit[:, edges.player[order][starts], output] = np.add.reduceat(by_edge, starts, axis=0).T
-    return credit
+    return product, added - np.where(new, 0.0, added[edges.last])
 
 
 def _sum_below(edges: Edges, value: Floats) -> Floats:

@@ -171,10 +171,14 @@ def test_limits_of_one_answer(
     train(client, tennis, "play")
     url, body = "/models/m/explain", {"data": {"columns": tennis}, "shapley": True}
     for name, place in (("explaining.MOST_STEPS", "/data"), ("core.counterfactual.MOST_TRIED", "/data"),
-                        ("explaining.MOST_FACTORS", "/shapley")):  # fmt: skip
+                        ("explaining.MOST_FACTORS", "/shapley"), ("explaining.MOST_NUMBERS", "/shapley")):  # fmt: skip
         with monkeypatch.context() as patch:
             patch.setattr(f"service.{name}", 3)
             assert list(places_of(client.post(url, json=body), 422)) == [place]
+    monkeypatch.setattr("service.explaining.MOST_NUMBERS", 100)
+    assert list(places_of(client.post(url, json={"data": {"columns": tennis}}), 422)) == ["/data"]
+    one = {"data": {"columns": {name: cells[:1] for name, cells in tennis.items()}}}
+    assert client.post(url, json=one).status_code == 200
 
 
 def test_answers_that_are_no_numbers(client: FlaskClient, places_of: Expect) -> None:
@@ -226,7 +230,9 @@ def test_new_categories_are_shown_as_posted(client: FlaskClient, tennis: Columns
         "stopped",
         None,
     )
-    assert [end["leaf"] for end in row["ends"]] == [False]
+    (end,) = row["ends"]
+    assert list(end) == ["node", "leaf", "n", "weight", "counts", "impurity"]
+    assert not end["leaf"]
     assert "outlook is none of" in row["rule"]
     assert row["probabilities"] == predict(client, asked)["probabilities"][0]
     assert len(told["warnings"]) == 1
