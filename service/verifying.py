@@ -21,7 +21,7 @@ from service.retention import unpack_data
 from service.settings import Settings
 from service.store.audit_log import hash_json
 from service.store.models import ModelStore
-from service.store.records import LogDraft, LogEntry, ModelRecord
+from service.store.records import LogDraft, ModelRecord
 from service.targets import TrainingRequest
 from service.training import cap_depth, prepare
 
@@ -54,7 +54,7 @@ def verify(
     again = learnt.tree
     for version in _trace(record, store):
         again = repeat_pruning(version, again)
-    return _describe(record, data, stored, again, store.log.find_made(record.id))
+    return _describe(record, data, stored, again, _check_record(record, store))
 
 
 def log_verification(record: ModelRecord, found: Mapping[str, Any], job_id: str | None = None) -> LogDraft:
@@ -160,17 +160,26 @@ def _trace(record: ModelRecord, store: ModelStore) -> list[ModelRecord]:
     return found
 
 
+def _check_record(record: ModelRecord, store: ModelStore) -> dict[str, Any]:
+    """Whether the record is the one of which the audit log has the hash; None of a model that is older than the log."""
+    made = store.log.find_made(record.id)
+    if made is not None:
+        same = made.details.get("record_sha256") == hash_json(record.body)
+        return {"logged": made.number, "matches": same and made.details.get("tree_sha256") == record.tree_sha256}
+    begin = store.log.find_begin()
+    return {"logged": None, "matches": None if begin is None or record.created < begin else False}
+
+
 def _describe(
-    record: ModelRecord, data: Mapping[str, Any], stored: Tree, again: Tree, made: LogEntry | None
+    record: ModelRecord, data: Mapping[str, Any], stored: Tree, again: Tree, vouched: Mapping[str, Any]
 ) -> dict[str, Any]:
     compared = find_differences(stored, again)
-    logged = made and made.details.get("record_sha256") == hash_json(record.body)
     origin = record.body.get("provenance") or {}
     return {
-        "verified": bool(compared.identical and data["matches"] and logged is not False),
+        "verified": bool(compared.identical and data["matches"] and vouched["matches"] is not False),
         "identical": compared.identical,
         "data": data,
-        "record": {"logged": None if made is None else made.number, "matches": logged},
+        "record": vouched,
         "versions": {"trained": origin.get("versions"), "now": list_versions()},
         "tie_rule": show_tie_rule(origin),
         "schema": compared.schema,

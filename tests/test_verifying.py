@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from service.core.errors import InvalidData
 from service.core.parameters import PRESETS, resolve
@@ -177,6 +178,19 @@ def test_a_record_that_was_changed(trainer: Trainer, columns: Columns) -> None:
     record.body["metrics"]["accuracy"] = 0.99
     found = check(trainer, record)
     assert (found["identical"], found["record"]["matches"], found["verified"]) == (True, False, False)
+
+
+def test_a_record_without_an_entry(trainer: Trainer, columns: Columns) -> None:
+    """A model that is older than the log has no entry; one that is younger, and has none, was put in by hand."""
+    record, _, other = (train(trainer, columns, {"parameters": {"max_depth": 2}}) for _ in range(3))
+    with trainer.store._database.writing() as session:
+        session.execute(text("DELETE FROM audit_log WHERE model = :model"), {"model": record.id})
+    assert check(trainer, record)["record"] == {"logged": None, "matches": None}
+    assert check(trainer, record)["verified"]
+    with trainer.store._database.writing() as session:
+        session.execute(text("UPDATE audit_log SET model = '' WHERE model = :model"), {"model": other.id})
+    assert check(trainer, other)["record"] == {"logged": None, "matches": False}
+    assert not check(trainer, other)["verified"]
 
 
 def test_what_was_not_kept(trainer: Trainer, columns: Columns) -> None:

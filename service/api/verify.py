@@ -106,6 +106,9 @@ def verify_model(envelope: dict[str, Any], reference: str) -> Response:
     posted = _read_request(record, envelope)
     jobs = queue()
     if jobs is not None and (prefers_job() or _count_cells(record, posted) > settings().job_cells):
+        if posted is not None:
+            with placed_as_posted(envelope["data"]):
+                prepare(posted, settings())
         content = {"model": record.id, "training": None if posted is None else pack_training(posted)}
         subject = {"model": record.id, "source": "retained" if posted is None else "posted"}
         return answer_job(jobs.submit("verify", content, subject))
@@ -119,7 +122,7 @@ def verify_model(envelope: dict[str, Any], reference: str) -> Response:
 
 
 def _read_request(record: ModelRecord, envelope: dict[str, Any]) -> TrainingRequest | None:
-    """The training to be repeated, checked; None for that on the data that were kept."""
+    """The training to be repeated; None for that on the data that were kept."""
     data = envelope.get("data")
     if data is None:
         verifying.check_retained(record)
@@ -127,9 +130,7 @@ def _read_request(record: ModelRecord, envelope: dict[str, Any]) -> TrainingRequ
     limits = Limits(settings().max_rows, settings().max_columns)
     table = read_table(data, declared=verifying.declare_columns(record), order=None, limits=limits)
     with placed_as_posted(data):
-        posted = verifying.repeat_request(record, table, envelope.get("weight"), envelope.get("dissimilarity"))
-        prepare(posted, settings())
-    return posted
+        return verifying.repeat_request(record, table, envelope.get("weight"), envelope.get("dissimilarity"))
 
 
 def _count_cells(record: ModelRecord, posted: TrainingRequest | None) -> int:

@@ -128,6 +128,16 @@ class AuditLog:
             row = session.execute(made.order_by(AuditLogRow.number).limit(1)).one_or_none()
             return None if row is None else _read(row)
 
+    def find_begin(self) -> datetime | None:
+        """When the first entry was written; None where there is none, or where someone has broken its time."""
+        first = select(AuditLogRow.time).where(AuditLogRow.namespace == NAMESPACE).order_by(AuditLogRow.number).limit(1)
+        with self._database.reading() as session:
+            time = session.scalars(first).one_or_none()
+        try:
+            return None if time is None else datetime.fromisoformat(time)
+        except ValueError:
+            return None
+
     def list(
         self,
         *,

@@ -15,9 +15,10 @@ import pytest
 from sqlalchemy import text
 
 from service.errors import Conflict, InvalidRequest, JobStopped, NotFound, PreconditionFailed
+from service.settings import Settings
 from service.store import ModelStore
-from service.store.records import Claim, LogEntry
-from tests.store.making import draft
+from service.store.records import Claim, LogDraft, LogEntry
+from tests.store.making import draft, finish, start
 
 WRITERS = 16
 FORGERY = "UPDATE audit_log SET actor = 'forger', sha256 = :own WHERE number = :number"
@@ -292,6 +293,31 @@ def test_many_writers(open_store: Callable[[], ModelStore]) -> None:
     found = empty.log.check()
     assert (found.entries, found.broken) == (1 + done, None)
     assert [entry.number for entry in read(empty)] == list(range(1, 2 + done))
+
+
+def test_many_processes(open_store: Callable[[], ModelStore], settings: Settings) -> None:
+    """Four processes that write at once make one chain."""
+    empty = open_store()
+    program = "for _ in range(8):\n    store.update(store.add(draft('credit')).id, description='new')\nstore.close()\n"
+    for process in [start(settings, program) for _ in range(4)]:
+        finish(process)
+    found = empty.log.check()
+    assert (found.entries, found.broken) == (64, None)
+
+
+def test_a_job_that_ends(store: ModelStore) -> None:
+    """What a job found is told by the commit of its success, and not where it was cancelled or taken over meanwhile."""
+    entry = LogDraft("verify", details={"verified": True})
+    for job_id, cancelled in (("1" * 32, False), ("2" * 32, True)):
+        store.jobs.add(job_id, "verify", {}, "0" * 64)
+        claim = store.jobs.begin(job_id, "w", 2)
+        assert claim is not None
+        if cancelled:
+            store.jobs.cancel(job_id)
+        store.jobs.end(claim, "succeeded", result={}, entry=entry)
+        assert not store.jobs.end(claim, "succeeded", result={}, entry=entry)
+    assert [e.action for e in read(store)].count("verify") == 1
+    assert store.log.check().broken is None
 
 
 def test_an_empty_log(open_store: Callable[[], ModelStore]) -> None:
