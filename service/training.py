@@ -19,13 +19,13 @@ from service.core.schema import Column, Target
 from service.core.validate import Plan, cross_validate
 from service.cross_validation import check_plan, read_plan, show_trials
 from service.dissimilarities import build_pairs
-from service.listing import summarize_splits
 from service.provenance import describe_origin, hash_training
 from service.pruning import describe_pruning, pack_path
 from service.retention import pack_data, pack_summary
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord, Retention
+from service.summarizing import summarize_splits
 from service.targets import (
     TrainingRequest,
     build_target,

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from service.core.tree import Tree
-from service.listing import DataSource, make_recent, open_source, summarize_splits
+from service.listing import DataSource, make_recent, open_source
 from service.listing_large import LargeView
 from service.split_query import SplitQuery
+from service.summarizing import summarize_splits
 from tests.core.making import classes, grow, labels, numbers
 from tests.making import Trainer
 
