@@ -95,10 +95,12 @@ def measure_spans(columns: Sequence[Column]) -> Floats:
         if column.kind != "numeric":
             continue
         values = column.values if column.missing is None else column.values[~column.missing]
-        if values.dtype.kind == "f":
-            values = values[np.isfinite(values)]
         if len(values):
-            spans[:, place] = values.min(), values.max()
+            # both leave out NaN, and only infinities are worth a copy
+            spans[:, place] = np.fmin.reduce(values), np.fmax.reduce(values)
+        if np.isinf(spans[:, place]).any():
+            values = values[np.isfinite(values)]
+            spans[:, place] = (values.min(), values.max()) if len(values) else np.nan
     return spans
 
 

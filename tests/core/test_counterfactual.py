@@ -138,7 +138,6 @@ def test_large_whole_numbers() -> None:
 def test_spans() -> None:
     """Of numbers the least and the greatest that are finite, of anything else none."""
     columns = [numbers("a", [1.0, None, 5.0, float("inf")]), numbers("b", [3, None]), labels("c", ["p"])]
-    columns.append(numbers("d", [None, None]))
-    assert measure_spans(columns) == pytest.approx(
-        np.array([[1, 3, np.nan, np.nan], [5, 3, np.nan, np.nan]]), nan_ok=True
-    )
+    columns += [numbers("d", [None, None]), numbers("e", [float("-inf"), float("inf")]), numbers("f", [])]
+    none = [np.nan] * 4
+    assert measure_spans(columns) == pytest.approx(np.array([[1, 3, *none], [5, 3, *none]]), nan_ok=True)
