@@ -149,7 +149,8 @@ def score_branches(branches: Sequence[Mapping[str, float]], positive_class: Labe
     scores = {name: measure(table, table.sum(1)) for name, measure in CLASS_MEASURES.items()}
     if positive_class is not None:
         if positive_class not in classes or len(classes) > 2:
-            raise UnsuitableTask(Fault("/positive_class", f"must be one of two classes; the classes are {classes}"))
+            shown = ", ".join(classes)
+            raise UnsuitableTask(Fault("/positive_class", f"must be one of two classes; the classes are {shown}"))
         bound = bind_positive(classes.index(str(positive_class)))
         scores |= {name: measure(table, table.sum(1)) for name, measure in bound.items()}
     else:

@@ -119,7 +119,9 @@ def decide_task(
     if task == "regression":
         for column in targets:
             if column.kind != "numeric":
-                raise UnsuitableTask(Fault("/target", f'"{column.name}" is {column.kind}: regression needs numbers'))
+                other = 'of anything there is "dissimilarity": {"metric": "hamming"}'
+                said = f'"{column.name}" is {column.kind}: regression needs numbers, {other}'
+                raise UnsuitableTask(Fault("/target", said))
     return task, []
 
 

@@ -148,7 +148,7 @@ def _check_features(features: Sequence[CodedFeature], parameters: Parameters) ->
                 Fault(
                     pointer("data", "columns", name, row),
                     f'"{name}" has no value in row {row}, and "missing" is "refuse": give one, drop the row, '
-                    'or choose "direction" or "branch"',
+                    'or choose "direction", "surrogate", "fractional" or "branch"',
                 )
             )
     if faults:
@@ -193,9 +193,8 @@ def _find_positive(target: Target, positive: Label | None, needed: bool, criteri
         return None
     matches = [i for i, label in enumerate(target.classes) if label == positive and type(label) is type(positive)]
     if len(target.classes) != 2 or not matches:
-        raise UnsuitableTask(
-            Fault("/positive_class", f"must be one of two classes; the classes are {list(target.classes)}")
-        )
+        shown = ", ".join(map(write_label, target.classes))
+        raise UnsuitableTask(Fault("/positive_class", f"must be one of two classes; the classes are {shown}"))
     return matches[0]
 
 

@@ -242,6 +242,21 @@ def test_faults(client: FlaskClient, places_of: Expect, body: dict[str, Any], pl
 
 
 @pytest.mark.parametrize(
+    ("columns", "more", "says"),
+    [
+        ({"x": [1, 2], "y": [True, False]}, {"positive_class": "true"}, "the classes are false, true"),
+        ({"x": [1, None], "y": ["a", "b"]}, {"parameters": {"missing": "refuse"}}, '"surrogate", "fractional"'),
+        ({"x": [1, 2], "y": ["a", "b"], "z": [1, 2]}, {"target": ["y", "z"]}, '"dissimilarity": {"metric": "hamming"}'),
+    ],
+)
+def test_remedies(client: FlaskClient, columns: Columns, more: dict[str, Any], says: str) -> None:
+    """Refusals name what would do instead: labels as JSON has them, all choices for missing values, other targets."""
+    answer = client.post("/train", json={"data": {"columns": columns}, "target": "y"} | more)
+    assert answer.status_code == 422
+    assert says in answer.json["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
     "name",
     ["a/b", "../a", "..", ".", "%6f", "a%2fb", "a ", " a", "a\0", "a\n", "", "A", "é", "a@1", "-a", "_a", "x" * 129,
      "x" * 300, "0" * 32, "0123456789abcdef0123456789abcdef"],
