@@ -24,9 +24,10 @@ Environment = Mapping[str, str]
 
 
 @contextmanager
-def serve_ours(folder: Path) -> Iterator[int]:
+def serve_ours(folder: Path, **changes: str) -> Iterator[int]:
     """The service with one worker and its default number of threads, models in ``folder``; gives the port."""
-    with _serve([sys.executable, "-m", "service", "serve"], "/health/ready", folder, _settings(folder)) as port:
+    settings = _settings(folder) | changes
+    with _serve([sys.executable, "-m", "service", "serve"], "/health/ready", folder, settings) as port:
         yield port
 
 

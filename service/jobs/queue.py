@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from functools import cached_property
 from importlib.util import find_spec
+from sqlite3 import OperationalError, connect
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Engine, create_engine, event
 
 from service.errors import QueueFull
 from service.settings import Settings
+from service.store import locks
 from service.store.database import locate_database
 from service.store.models import ModelStore
 from service.store.naming import new_id
@@ -42,12 +45,46 @@ def locate_queue(settings: Settings) -> URL:
     return url
 
 
-def open_client(settings: Settings) -> DBOSClient:
+def open_engine(settings: Settings) -> Engine | None:
+    """What DBOS is to use on SQLite, to be disposed of by who asked; None where it makes its own.
+
+    A commit does not wait for the disk: the table `jobs` has, and what a power cut takes out of the queue is mended.
+    """
+    url = locate_queue(settings)
+    if url.get_backend_name() != "sqlite":
+        return None
+    engine = create_engine(url)
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - a sqlite3.Connection, in a wrapper
+    connection.isolation_level = "IMMEDIATE"  # as DBOS has it: a writer waits for others at its start, or not at all
+    for pragma in ("busy_timeout=30000", "foreign_keys=ON", "synchronous=NORMAL"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def log_ahead(settings: Settings) -> None:
+    """Let the queue's file on SQLite have a write-ahead log, as ours has; to be called by who makes its tables."""
+    url = locate_queue(settings)
+    if url.get_backend_name() == "sqlite":
+        # SQLite does not wait, it fails, when two switch a new file at once, or while another process is at work.
+        alone = locks.alone(settings.models_directory() / ".opening-jobs")
+        with alone, closing(connect(str(url.database))) as queue, suppress(OperationalError):
+            queue.execute("PRAGMA journal_mode=WAL")
+
+
+def open_client(settings: Settings, engine: Engine | None) -> DBOSClient:
     """A connection to the queue, to be made after a fork; nothing is asked of the database yet."""
     from dbos import DBOSClient  # noqa: PLC0415 - an optional dependency
 
-    url = locate_queue(settings).render_as_string(hide_password=False)
-    return DBOSClient(system_database_url=url, application_name=APPLICATION, lazy=True, retry_connection_errors=False)
+    return DBOSClient(
+        system_database_url=locate_queue(settings).render_as_string(hide_password=False),
+        system_database_engine=engine,
+        application_name=APPLICATION,
+        lazy=True,
+        retry_connection_errors=False,
+    )
 
 
 class JobQueue:
@@ -64,7 +101,11 @@ class JobQueue:
     @cached_property
     def _client(self) -> DBOSClient:
         """Made with the first job: DBOS takes longer to import than all else, and few processes meet a job."""
-        return open_client(self._settings)
+        return open_client(self._settings, self._engine)
+
+    @cached_property
+    def _engine(self) -> Engine | None:
+        return open_engine(self._settings)
 
     def submit(
         self, kind: str, content: Mapping[str, Any], subject: Mapping[str, Any], key: KeyClaim | None = None
@@ -106,6 +147,8 @@ class JobQueue:
         """Close the connections."""
         if "_client" in vars(self):
             self._client.destroy()
+            if self._engine is not None:
+                self._engine.dispose()
 
 
 def enqueue(client: DBOSClient, job_id: str, workflow_id: str | None = None) -> None:

@@ -16,7 +16,17 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from service.jobs.queue import APPLICATION, QUEUE, VERSION, WORKFLOW, enqueue, locate_queue, open_client
+from service.jobs.queue import (
+    APPLICATION,
+    QUEUE,
+    VERSION,
+    WORKFLOW,
+    enqueue,
+    locate_queue,
+    log_ahead,
+    open_client,
+    open_engine,
+)
 from service.jobs.runner import Runner
 from service.settings import Settings
 from service.store.mapping import raise_descriptor_limit
@@ -26,6 +36,7 @@ from service.telemetry import configure_logging
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
+    from sqlalchemy import Engine
 
 QUEUE_SECONDS = 0.2
 """How often an idle worker looks into the queue."""
@@ -51,8 +62,9 @@ def run(settings: Settings, parent: int | None = None) -> None:
     worker = new_id()
     store.jobs.show_life(worker)
     runner = Runner(store, settings, worker, stop.is_set)
-    close = _launch(settings, worker, runner)
-    client = open_client(settings)
+    engine = open_engine(settings)
+    close = _launch(settings, worker, runner, engine)
+    client = open_client(settings, engine)
     log.info("worker for jobs ready", extra={"job_worker": worker})
     try:
         _keep(store, client, settings, worker, stop, lambda: parent is not None and os.getppid() != parent)
@@ -60,19 +72,23 @@ def run(settings: Settings, parent: int | None = None) -> None:
         stop.set()
         close()
         client.destroy()
+        if engine is not None:
+            engine.dispose()
         store.jobs.give_up(worker)
         store.close()
 
 
-def _launch(settings: Settings, worker: str, runner: Runner) -> Callable[[], None]:
+def _launch(settings: Settings, worker: str, runner: Runner, engine: Engine | None) -> Callable[[], None]:
     """Let DBOS hand jobs to the runner; returns what ends that."""
     from dbos import DBOS  # noqa: PLC0415 - an optional dependency
 
     logging.getLogger("dbos").setLevel(logging.WARNING)
+    log_ahead(settings)
     DBOS(
         config={
             "name": APPLICATION,
             "system_database_url": locate_queue(settings).render_as_string(hide_password=False),
+            "system_database_engine": engine,
             "application_version": VERSION,
             "executor_id": worker,
             "log_level": "WARNING",
