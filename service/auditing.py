@@ -49,7 +49,7 @@ def list_splits(
         "measure": query.measure or source.measure,
         "classes": list(tree.classes) or None,
         "retention": record.retention,
-        "total": _count_total(source, tree, nodes, query),
+        "total": page.total if query.node is not None else _count_total(source, tree, nodes, query),
         "next": page.following,
         "nodes": page.heads,
         "splits": page.splits,
@@ -59,11 +59,12 @@ def list_splits(
 
 @dataclass
 class Page:
-    """Candidates, what is said of their nodes, and the cursor of what follows."""
+    """Candidates, what is said of their nodes, the cursor of what follows, and of one node how many there are."""
 
     heads: list[dict[str, Any]] = field(default_factory=list)
     splits: list[dict[str, Any]] = field(default_factory=list)
     following: str | None = None
+    total: int | None = None
 
 
 def _fill_page(source: Source, tree: Tree, nodes: Ints, query: SplitQuery, limit: int) -> Page:
@@ -73,13 +74,15 @@ def _fill_page(source: Source, tree: Tree, nodes: Ints, query: SplitQuery, limit
     nodes = nodes[nodes >= begin_node]
     cells = np.cumsum(tree.rows[nodes] * max(len(tree.features), 1))
     few = nodes[: max(int(np.searchsorted(cells, PAGE_CELLS, side="right")), 1)]
-    for view in source.view_nodes(few, query):
+    for view in source.view_nodes(few, query, end=begin + limit):
+        if len(nodes) == 1:
+            page.total = len(view) if view.is_counted else None
         skip = begin if view.node == begin_node else 0
         shown = view.render(skip, skip + limit - len(page.splits))
         if shown:
             page.heads.append(view.head())
             page.splits += shown
-        if skip + len(shown) < len(view):
+        if skip + len(shown) < len(view) or not view.is_counted:
             page.following = _write_cursor(view.node, skip + len(shown))
             return page
     if len(few) < len(nodes):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -10,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.audit import Audited, list_candidates
+from service.core.bins import Binned
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
+from service.core.foremost import MOST, bin_numbers, list_foremost, tells_foremost
 from service.core.listing import Listing
 from service.core.ranking import rank_by
 from service.core.statistics import Ints
 from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node
 from service.core.tree import Tree
 from service.listing_large import LargeView
+from service.listing_summary import SummarySource
 from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
-from service.retention import unpack_data, unpack_summary
+from service.retention import unpack_data
 from service.split_query import SplitQuery
 from service.store.cache import RecentlyUsed
 from service.store.models import ModelStore
@@ -31,11 +35,11 @@ RECENT_BYTES = 128 * 2**20
 """Each worker keeps about so much of what recent audits weighed."""
 ENTRY_BYTES = 2**17
 """What each entry takes besides arrays of its own: objects, a small model's file, a map of a large one."""
-WHOLE = -1
+WHOLE, BINS = -1, -2
 """In the place of a group of nodes: what serves all of them."""
 
 
-Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing | Survey]
+Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing | Survey | Binned]
 """By model and group of nodes: their candidates, and under `WHOLE` what is needed to weigh any.
 
 Also surveys of large nodes, by the model with what they are by, and the node.
@@ -48,9 +52,15 @@ def make_recent(size: int = RECENT_BYTES) -> Recent:
 
 
 class DataView:
-    """What a query wants of one node, weighed again from the retained data."""
+    """What a query wants of one node, weighed again from the retained data.
 
-    def __init__(self, audited: Audited, listing: Listing, place: int, query: SplitQuery) -> None:
+    Unless it ``is_counted`` there are more candidates than it has.
+    """
+
+    def __init__(
+        self, audited: Audited, listing: Listing, place: int, query: SplitQuery, *, is_counted: bool = True
+    ) -> None:
+        self.is_counted = is_counted
         self.node = int(listing.nodes[place])
         self._audited, self._listing, self._place = audited, listing, place
         self._rows, self._measure = listing.find_rows(place), query.measure
@@ -131,24 +141,51 @@ class DataSource:
         self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
 
-    def view_nodes(self, nodes: Ints, query: SplitQuery, *, keep: bool = True) -> Iterator[DataView | LargeView]:
+    def view_nodes(
+        self, nodes: Ints, query: SplitQuery, *, keep: bool = True, end: int = 0
+    ) -> Iterator[DataView | LargeView]:
         """What the query wants of each node with rows, in order; nothing is weighed before it is asked for.
 
-        ``keep``: what was weighed is likely to be asked for again.
+        ``keep``: what was weighed is likely to be asked for again. ``end``: no candidate beyond that place in a node is
+        asked for; 0 where there is no such place.
         """
         audited = self.audited
         for index in np.unique(audited.group[nodes[audited.tree.rows[nodes] > 0]]).tolist():
             group = audited.groups[index]
             if audited.tree.rows[group[0]] * len(audited.tree.features) > self._large:
-                yield from (self._view_large(node, query) for node in np.intersect1d(group, nodes).tolist())
+                yield from (self._view_large(node, query, end) for node in np.intersect1d(group, nodes).tolist())
                 continue
             weigh = partial(list_candidates, audited, group)
             listing = self._recent.get((self._model, index), weigh) if keep else weigh()
             for place in np.flatnonzero(np.isin(group, nodes)).tolist():
                 yield DataView(audited, cast("Listing", listing), place, query)
 
-    def _view_large(self, node: int, query: SplitQuery) -> LargeView:
+    def _view_foremost(self, node: int, query: SplitQuery, end: int) -> DataView | None:
+        """A view of the best candidates, where these are all that is asked for up to the place ``end``."""
+        wanted = min(query.top or end, end)
+        plain = (query.feature, query.type, query.measure) == (None, None, None) and query.sort == "rank"
+        if query.admissible is False or query.chosen is False or not plain or wanted > MOST:
+            return None
+        if not tells_foremost(self.audited, node):
+            return None
+        most = 1 if query.chosen else wanted
+        kept = self._recent.peek(key := (f"{self._model} foremost {most}", node))
+        if kept is None:
+            bins = cast("Binned", self._recent.get((self._model, BINS), partial(bin_numbers, self.audited)))
+            kept = list_foremost(self.audited, node, most, bins)
+        if kept is None:
+            return None
+        listing = cast("Listing", self._recent.get(key, lambda: kept))
+        known = query.chosen or query.top is not None
+        top = query.top if query.top is not None else wanted
+        return DataView(self.audited, listing, 0, replace(query, top=top), is_counted=bool(known))
+
+    def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure
+        if end and self._recent.peek((f"{self._model} surveyed", node)) is None:
+            foremost = self._view_foremost(node, query, end)
+            if foremost is not None:
+                return foremost
         own = cast("Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, audited, node)))
         if measure is None:
             return LargeView(audited, own, own, query)
@@ -159,90 +196,6 @@ class DataSource:
     def warnings(self) -> list[str]:
         """Nothing: the listing is complete."""
         return []
-
-
-class SummaryView:
-    """What a query wants of what was kept of one node, in (feature, candidate) order."""
-
-    def __init__(self, node: int, head: dict[str, Any], rows: list[dict[str, Any]], query: SplitQuery) -> None:
-        self.node = node
-        self._head, self._rows, self._ranks = head, rows, _rank_kept(rows, query.measure)
-        ranks = self._ranks
-        wanted = [i for i, row in enumerate(rows) if _is_wanted(row, query)]
-        best_first = sorted(wanted, key=lambda i: (*_rate_kept(rows[i], ranks[i], query.measure), i))[: query.top]
-        self._chosen = sorted(best_first) if query.sort == "position" else best_first
-
-    def __len__(self) -> int:
-        """How many candidates there are."""
-        return len(self._chosen)
-
-    def head(self) -> dict[str, Any]:
-        """What is said of the node."""
-        return self._head
-
-    def stream(self, begin: int, most: int) -> Iterator[list[dict[str, Any]]]:
-        """The candidates from ``begin`` on, up to ``most`` at a time."""
-        return (self.render(first, first + most) for first in range(begin, len(self), most))
-
-    def render(self, begin: int, end: int) -> list[dict[str, Any]]:
-        """Some of the candidates, in the query's order."""
-        return [self._rows[i] | {"rank": self._ranks[i]} for i in self._chosen[begin:end]]
-
-
-def _rank_kept(rows: Sequence[Mapping[str, Any]], measure: str | None) -> list[int | None]:
-    """The rank of each kept candidate: among all that were weighed, or under another measure among those kept."""
-    if measure is None:
-        return [row["rank"] for row in rows]
-    sign = 1 if measure in LOWER_IS_BETTER else -1
-    scored = [
-        (sign * row["scores"][measure], i)
-        for i, row in enumerate(rows)
-        if row["admissible"] and row["scores"][measure] is not None
-    ]
-    ranks: list[int | None] = [None] * len(rows)
-    for rank, (_, i) in enumerate(sorted(scored), start=1):
-        ranks[i] = rank
-    return ranks
-
-
-def _rate_kept(row: Mapping[str, Any], rank: int | None, measure: str | None) -> tuple[bool, float]:
-    """What orders kept candidates, ascending: those with a rank by it, then the others by score, the undefined last."""
-    if rank is not None:
-        return False, rank
-    score = row["score"] if measure is None else row["scores"][measure]
-    return True, np.inf if score is None else score * (1 if measure in LOWER_IS_BETTER else -1)
-
-
-def _is_wanted(row: Mapping[str, Any], query: SplitQuery) -> bool:
-    return (
-        (query.feature is None or row["feature"] == query.feature)
-        and (query.type is None or row["split"]["type"] == query.type)
-        and (query.chosen is None or row["chosen"] == query.chosen)
-        and (query.admissible is None or row["admissible"] == query.admissible)
-    )
-
-
-class SummarySource:
-    """Listings from what was kept instead of the data."""
-
-    def __init__(self, record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> None:
-        self._record, self._tree, self._data = record, tree, data
-        self.measures, self.measure = list(data["measures"]), str(data["measure"])
-
-    def view_nodes(self, nodes: Ints, query: SplitQuery, *, keep: bool = True) -> Iterator[SummaryView]:  # noqa: ARG002 - as `DataSource`
-        """What the query wants of each node with rows, in order."""
-        for node in nodes[self._tree.rows[nodes] > 0].tolist():
-            head, rows = unpack_summary(self._record, self._data, node)
-            yield SummaryView(node, head, rows, query)
-
-    def warnings(self) -> list[str]:
-        """What the listing lacks."""
-        return [
-            (
-                f"this model kept a summary: the {self._data['kept']} best candidates of each feature in each node; "
-                "ranks count all candidates that were weighed, totals only what was kept"
-            )
-        ]
 
 
 Source = DataSource | SummarySource

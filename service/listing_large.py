@@ -21,6 +21,8 @@ from service.split_query import SplitQuery
 class LargeView:
     """What a query wants of one large node; ``survey`` is by the query's measure, ``own`` by the model's."""
 
+    is_counted = True
+
     def __init__(self, audited: Audited, own: Survey, survey: Survey, query: SplitQuery) -> None:
         self.node = survey.node
         self._audited, self._own, self._survey, self._measure = audited, own, survey, query.measure

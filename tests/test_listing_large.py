@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.core.tree import Tree
-from service.listing import DataSource, make_recent, open_source
+from service.listing import DataSource, DataView, make_recent, open_source
 from service.listing_large import LargeView
 from service.split_query import SplitQuery
 from service.summarizing import summarize_splits
@@ -96,3 +96,25 @@ def test_summaries_of_large_nodes(parameters: dict[str, Any]) -> None:
     plain, surveyed = (summarize_splits(learnt, learnt.target, 2, large=large) for large in (10**9, 0))
     assert plain == surveyed
     assert len(plain["rows"][0]) == 6
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_pages_of_the_best_need_no_survey(trainer: Trainer, gaps: bool) -> None:
+    """The first pages, `top` and `chosen` of a large node show what a survey shows; how many there are is left open."""
+    record = trainer(make_columns(gaps), parameters={"max_depth": 2})
+    tree = Tree.from_arrays(trainer.store.load_tree(record))
+    plain = open_source(record, tree, trainer.store, make_recent())
+    assert isinstance(plain, DataSource)
+    source = DataSource(record.id, plain.audited, make_recent(), large=0)
+    queries: list[tuple[dict[str, Any], bool]] = [
+        ({}, False), ({"top": 5}, True), ({"admissible": True}, False), ({"chosen": True}, True),
+    ]  # fmt: skip
+    for fields, counted in queries:
+        (view,) = source.view_nodes(np.array([0]), SplitQuery(**fields), end=9)
+        (whole,) = plain.view_nodes(np.array([0]), SplitQuery(**fields))
+        assert isinstance(view, DataView)
+        assert view.is_counted == counted
+        assert view.render(0, 9) == whole.render(0, 9)
+        assert view.head() == whole.head()
+    (view,) = source.view_nodes(np.array([0]), SplitQuery(), end=2000)
+    assert isinstance(view, LargeView)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +124,13 @@ def list_candidates(audited: Audited, nodes: Ints) -> Listing:
 
 def weigh_listing(learner: Learner, target: Target, batch: Batch, nodes: Ints) -> Listing:
     """Weigh, judge and rank every candidate of the ``nodes`` of a batch; none is marked as chosen."""
-    weighed = weigh_candidates(learner, target, batch, nodes, np.arange(len(learner.features)))
+    return rank_listing(
+        learner, batch, weigh_candidates(learner, target, batch, nodes, np.arange(len(learner.features)))
+    )
+
+
+def rank_listing(learner: Learner, batch: Batch, weighed: Unranked) -> Listing:
+    """The candidates with their ranks; none is marked as chosen."""
     listing = weighed.listing
     keys = build_keys(learner, batch, listing, weighed.within, weighed.gain)
     return replace(listing, rank=rank_keys(listing.node, listing.reason == 0, keys))
@@ -140,15 +148,26 @@ class Unranked:
     gain: Floats
 
 
+Found: TypeAlias = tuple[Block, list[Candidates], Weighed | None]
+"""Candidates of some features, and what they were made from where that is needed again."""
+
+
 def weigh_candidates(learner: Learner, target: Target, batch: Batch, nodes: Ints, features: Ints) -> Unranked:
     """Weigh and judge every candidate of some ``features`` in the ``nodes`` of a batch."""
+    runs = list_blocks(learner, features, len(batch.entries.row))
+    return judge_candidates(learner, target, batch, nodes, (weigh_run(learner, batch, run) for run in runs))
+
+
+def judge_candidates(
+    learner: Learner, target: Target, batch: Batch, nodes: Ints, weighed_runs: Iterable[Found]
+) -> Unranked:
+    """Judge candidates of the ``nodes`` of a batch, and put them in order."""
     objective = learner.objective
     tables: list[Candidates] = []
     origins: list[Weighed] = []
     whole: list[list[Ints]] = []
     real: list[list[Floats]] = []
-    for run in list_blocks(learner, features, len(batch.entries.row)):
-        block, found, weighed = _weigh_run(learner, batch, run)
+    for block, found, weighed in weighed_runs:
         for table in found:
             judged = judge(learner, batch, block, table)
             reason, score = judged.reason, judged.within
@@ -169,7 +188,9 @@ def weigh_candidates(learner: Learner, target: Target, batch: Batch, nodes: Ints
     position = np.concatenate([table.position for table in tables] or [none])
     of_table, place, node, feature, reasons = (np.concatenate([p[i] for p in whole] or [none]) for i in range(5))
     within, score, gain = (np.concatenate([p[i] for p in real] or [none.astype(float)]) for i in range(3))
-    order = np.lexsort((position, feature, node))
+    one = len(tables) == 1 and (np.diff(tables[0].segment) >= 0).all() and (np.diff(feature) >= 0).all()
+    alone = one and len(nodes) == 1  # a table is in order of position within its segments
+    order = np.arange(len(node)) if alone else np.lexsort((position, feature, node))
     of_table, place, node, feature, reasons = (each[order] for each in (of_table, place, node, feature, reasons))
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
@@ -179,7 +200,7 @@ def weigh_candidates(learner: Learner, target: Target, batch: Batch, nodes: Ints
     return Unranked(unranked, within[order], gain[order])
 
 
-def _weigh_run(learner: Learner, batch: Batch, run: Ints) -> tuple[Block, list[Candidates], Weighed | None]:
+def weigh_run(learner: Learner, batch: Batch, run: Ints) -> Found:
     """All candidates of the features of a ``run``; of classes in one large node cuts are read off sorted rows.
 
     That gives the same candidates in half the time, and codes of numbers need not be kept.

@@ -45,6 +45,10 @@ class Binned:
     edges: list[NDArray[np.float64]]
     single: NDArray[np.bool_]
 
+    def count_bytes(self) -> int:
+        """About how much memory it takes."""
+        return self.code.nbytes + sum(edges.nbytes for edges in self.edges)
+
     def take(self, inside: Selection) -> Binned:
         """The same for some nodes' entries."""
         return replace(self, code=self.code[:, inside])

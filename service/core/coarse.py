@@ -63,6 +63,14 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
 
     The features are those of ``batch.binned``; segments are line * nodes + node.
     """
+    return weigh_foremost(learner, batch, 1)
+
+
+def weigh_foremost(learner: Learner, batch: Batch, most: int) -> tuple[Block, list[Candidates]]:
+    """As `weigh_contenders`, every cut that can be among the ``most`` best of its node, or the best of two features.
+
+    More than one are known for certain only where no branch has to have some weight.
+    """
     binned = batch.binned
     if binned is None:
         raise ValueError("the batch has no bins")
@@ -72,10 +80,15 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
     cells = {width: _lay_out_cells(batch, width) for width in set(widths)}
 
     counted = run_parallel(lambda line: _count_line(learner, batch, line, widths[line], cells[widths[line]]), lines)
-    best = np.max([line.best for line in counted], axis=0)
+    best = np.tile(np.max([line.best for line in counted], axis=0), (len(counted), 1))
+    if most > 1:
+        best = _find_less(counted, most)
     tolerance = learner.objective.tolerance(batch.stats)
     floor = np.maximum(best - tolerance, learner.objective.baseline(batch.stats) + tolerance / 2)
-    found = run_parallel(lambda line: _find_cuts(learner, batch, binned, line, counted[line], floor), lines)
+    raises = most == 1
+    found = run_parallel(
+        lambda line: _find_cuts(learner, batch, binned, line, counted[line], floor[line], raises), lines
+    )
     cuts = join_cuts(found)
     lacking = Lacking(
         [np.concatenate(sums, axis=1) for sums in zip(*(one.lacking.sums for one in counted), strict=True)],
@@ -85,6 +98,19 @@ def weigh_contenders(learner: Learner, batch: Batch, _: Ints) -> tuple[Block, li
         return block, [build_cuts(batch.nodes(), cuts)]
     tables = [build_directed(batch.nodes(), cuts, lacking), build_missing(batch.nodes(), block.node, lacking)]
     return block, [table for table in tables if len(table.segment)]
+
+
+def _find_less(counted: list[Counted], most: int) -> Floats:
+    """(line, node) what the ``most`` best cuts of a node score at least, for every edge is a cut.
+
+    Of other features than the first, or what seems to be it, also what the best of them score.
+    """
+    edges = np.concatenate([line.score for line in counted], axis=1)
+    bests = np.array([line.best for line in counted])
+    foremost = np.sort(edges, axis=1)[:, -min(most, edges.shape[1])]
+    floors: Floats = np.tile(np.minimum(foremost, np.sort(bests, axis=0)[-min(2, len(bests))]), (len(bests), 1))
+    floors[bests.argmax(0), np.arange(bests.shape[1])] = foremost
+    return floors
 
 
 def _lay_out_cells(batch: Batch, width: int) -> tuple[Codes, Codes]:
@@ -139,8 +165,10 @@ class Crowd:
         return self.take(order[argsort_keys(self.cell[order], int(self.cell.max(initial=0)) + 1)])
 
 
-def _find_cuts(learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, floor: Floats) -> Cuts:
-    """The cuts of one feature that score no less than ``floor: (node,)``."""
+def _find_cuts(
+    learner: Learner, batch: Batch, binned: Binned, line: int, one: Counted, floor: Floats, raises: bool
+) -> Cuts:
+    """The cuts of one feature that score no less than ``floor: (node,)``, which cuts that are found may raise."""
     numbers = learner.features[int(binned.feature[line])].numbers
     edge, alive = np.flatnonzero(one.score >= floor[:, None]), one.bound >= floor[:, None]
     beside = _find_neighbours(one.grid, edge)
@@ -159,7 +187,7 @@ def _find_cuts(learner: Learner, batch: Batch, binned: Binned, line: int, one: C
         return _sort_cuts(line * len(floor), parts)
     crowd = crowd.take(alive[node, bin_])
     if len(crowd.row) > FEW_ROWS:
-        parts += _look_closer(learner, batch, binned.edges[line], one, alive, crowd, floor)
+        parts += _look_closer(learner, batch, binned.edges[line], one, alive, crowd, floor, raises)
     elif len(crowd.row):
         parts.append(_sort_cells(learner, batch, one.grid, one.lacking, crowd, floor))
     return _sort_cuts(line * len(floor), parts)
@@ -202,8 +230,9 @@ def _read_edges(grid: Grid, edge: Ints, beside: Ints, crowd: Crowd, *, single: b
 
 
 def _look_closer(
-    learner: Learner, batch: Batch, edges: Floats, one: Counted, alive: NDArray[np.bool_], crowd: Crowd, floor: Floats
-) -> list[Cuts]:
+    learner: Learner, batch: Batch, edges: Floats, one: Counted, alive: NDArray[np.bool_], crowd: Crowd, floor: Floats,
+    raises: bool,
+) -> list[Cuts]:  # fmt: skip
     """Part the ``alive: (node, bin)`` bins into finer ones; ``crowd`` are their rows, ``edges`` those of all bins."""
     node, bin_ = np.nonzero(alive)
     run = (np.cumsum(alive) - 1)[crowd.cell]
@@ -227,7 +256,8 @@ def _look_closer(
     grid = lift_grid(grid, below, (one.grid.rows_upto - one.grid.rows)[node, bin_])
     score, bound, best = score_grid(learner, batch, grid, one.lacking, bounded=True)
     floor = floor.copy()
-    np.maximum.at(floor, node, best - learner.objective.tolerance(batch.stats)[node])
+    if raises:
+        np.maximum.at(floor, node, best - learner.objective.tolerance(batch.stats)[node])
     edge = np.flatnonzero(score >= floor[node, None])
     found = [_read_edges(grid, edge, _find_neighbours(grid, edge), crowd)]
     crowd = crowd.take((bound >= floor[node, None]).ravel()[crowd.cell])

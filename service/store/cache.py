@@ -41,6 +41,11 @@ class RecentlyUsed(Generic[Key, Value]):
                 self._remove(next(iter(self._values)))
         return value
 
+    def peek(self, key: Key) -> Value | None:
+        """The value of ``key`` if it is here."""
+        with self._lock:
+            return self._values.get(key)
+
     def drop(self, key: Key) -> None:
         """Forget the value of ``key`` if it is here; who still uses it keeps it."""
         with self._lock:
