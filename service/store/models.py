@@ -11,25 +11,25 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from service.core.errors import Fault
-from service.errors import Conflict, DamagedModel, JobStopped, NotFound, NotRetained, SettingsError
+from service.errors import DamagedModel, NotRetained, SettingsError
 from service.settings import Settings, variable_of
 from service.store import locks
+from service.store.adding import add_row
 from service.store.aliases import AliasStore, refuse_aliased
-from service.store.audit_log import AuditLog, append, describe, describe_made
+from service.store.audit_log import AuditLog, append, describe
 from service.store.cache import RecentlyUsed, UntilChanged
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
-from service.store.idempotency import KeyStore, note_made
+from service.store.idempotency import KeyStore
 from service.store.inspection import Inspector
-from service.store.jobs import JobStore, settle
-from service.store.naming import check_description, check_name, check_tags, is_name, new_id, parse_reference
-from service.store.queries import cursor_after, find_rows, list_rows, next_version, tag_rows
+from service.store.jobs import JobStore
+from service.store.naming import check_description, check_name, check_tags, is_name, new_id
+from service.store.queries import cursor_after, find_row, list_rows, tag_rows
 from service.store.records import Claim, KeyClaim, ModelDraft, ModelRecord
 from service.store.space import told_when_full
-from service.store.tables import NAMESPACE, InstallationRow, ModelRow
+from service.store.tables import InstallationRow, ModelRow
 
 # In the class below `list` is the method.
 Page: TypeAlias = tuple[list[ModelRecord], str | None]
@@ -122,7 +122,9 @@ class ModelStore:
         model_id = new_id()
         with told_when_full(), self._files.writing():
             try:
-                return self._insert(model_id, draft, self._files.write(model_id, parts), claim, key)
+                hashes = self._files.write(model_id, parts)
+                with self._database.writing() as session:
+                    return add_row(session, model_id, draft, hashes, self._clock, claim, key)
             except BaseException:
                 self._remove_unrecorded(model_id)
                 raise
@@ -147,7 +149,7 @@ class ModelStore:
         check_tags(tags or {})
         check_description(description or "")
         with told_when_full(), self._database.writing() as session:
-            row = _find(session, reference, lock=True)
+            row = find_row(session, reference, lock=True)
             condition(row.record())
             row.revision += 1
             if description is not None:
@@ -165,7 +167,7 @@ class ModelStore:
         for a version that an alias means.
         """
         with told_when_full(), self._database.writing() as session:
-            row = _find(session, reference, lock=True, only=True)
+            row = find_row(session, reference, lock=True, only=True)
             condition(row.record())
             refuse_aliased(session, row)
             model_id = row.id
@@ -184,7 +186,7 @@ class ModelStore:
         ``condition`` is as in `update`. Raises `NotFound`, and `Conflict` for a bare name that has several versions.
         """
         with told_when_full(), self._database.writing() as session:
-            row = _find(session, reference, lock=True, only=True)
+            row = find_row(session, reference, lock=True, only=True)
             condition(row.record())
             if row.data_sha256 is not None:
                 entry = describe(row, "delete_data", {"retained_sha256": row.data_sha256, "retention": row.retention})
@@ -261,37 +263,7 @@ class ModelStore:
 
     def _find(self, reference: str) -> ModelRecord:
         with self._database.reading() as session:
-            return _find(session, reference).record()
-
-    def _insert(
-        self,
-        model_id: str,
-        draft: ModelDraft,
-        hashes: Mapping[Part, str],
-        claim: Claim | None,
-        key: KeyClaim | None,
-    ) -> ModelRecord:
-        with self._database.writing() as session:
-            if key is not None:
-                note_made(session, key, model_id=model_id)
-            if claim is not None and not settle(session, claim, model_id, self._clock()):
-                raise JobStopped("the job was cancelled, or another worker has taken it over")
-            row = ModelRow(
-                id=model_id,
-                namespace=NAMESPACE,
-                name=draft.name,
-                version=None if draft.name is None else next_version(session, draft.name),
-                created=self._clock(),
-                description=draft.description,
-                retention=draft.retention,
-                body=dict(draft.body),
-                tree_sha256=hashes["model"],
-                data_sha256=hashes.get("data"),
-                tags=tag_rows(draft.tags),
-            )
-            session.add(row)
-            append(session, describe_made(row, draft.action, claim))
-            return row.record()
+            return find_row(session, reference).record()
 
     def _remove_unrecorded(self, model_id: str) -> None:
         """Remove the files of a failed `add`, unless it cannot be known that it failed: then a sweep will know."""
@@ -318,14 +290,3 @@ class ModelStore:
                 return self.load_data(now)  # NotRetained
             what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be opened"
             raise DamagedModel(f"the {part} file of model {record.id} {what}") from error
-
-
-def _find(session: Session, reference: str, *, lock: bool = False, only: bool = False) -> ModelRow:
-    """The row that a reference means; with ``only``, a bare name with several versions is a `Conflict`."""
-    parsed = parse_reference(reference)
-    rows = find_rows(session, parsed, lock=lock) if parsed else ()
-    if not rows:
-        raise NotFound(f"there is no model {reference[:140]!r}")
-    if only and len(rows) > 1:
-        raise Conflict(f"{reference} has several versions; name one, such as {reference}@{rows[0].version}")
-    return rows[0]

@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from service.core.errors import Fault
-from service.errors import InvalidRequest
-from service.store.naming import ID, Reference
+from service.errors import Conflict, InvalidRequest, NotFound
+from service.store.naming import ID, Reference, parse_reference
 from service.store.tables import NAMESPACE, AliasRow, JobRow, ModelRow, NameRow, TagRow
 
 _INSERT: dict[str, Callable[[type[NameRow]], sqlite.Insert | postgresql.Insert]] = {
@@ -57,6 +57,17 @@ def find_rows(session: Session, reference: Reference, *, lock: bool = False) -> 
         statement = statement.with_for_update()
     # Two are enough to know that there are several.
     return session.scalars(statement.order_by(ModelRow.version.desc()).limit(2)).all()
+
+
+def find_row(session: Session, reference: str, *, lock: bool = False, only: bool = False) -> ModelRow:
+    """The row that a reference means, else `NotFound`; with ``only`` a bare name of several is a `Conflict`."""
+    parsed = parse_reference(reference)
+    rows = find_rows(session, parsed, lock=lock) if parsed else ()
+    if not rows:
+        raise NotFound(f"there is no model {reference[:140]!r}")
+    if only and len(rows) > 1:
+        raise Conflict(f"{reference} has several versions; name one, such as {reference}@{rows[0].version}")
+    return rows[0]
 
 
 def list_rows(

@@ -144,7 +144,7 @@ def test_what_is_not_told_does_not_happen(store: ModelStore, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    for module in ("models", "aliases"):
+    for module in ("adding", "models", "aliases"):
         monkeypatch.setattr(f"service.store.{module}.append", fail)
     for change in (
         lambda: store.add(draft("credit")),
