@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import platform
+import struct
 from collections import Counter
 from typing import Any
 
@@ -181,6 +184,23 @@ def test_what_the_hash_is_of(trainer: Trainer) -> None:
     again = trainer(longer, features=("x",), weight="w").body["training"]
     hashes = {plain["data_sha256"], weighted["data_sha256"], again["data_sha256"]}
     assert (len(hashes), again["data_sha256"]) == (2, weighted["data_sha256"])
+
+
+def test_the_canonical_form(trainer: Trainer) -> None:
+    """The hash can be worked out by hand, from what the documentation says of it."""
+    columns = {
+        "n": [3, None, 5, 7], "x": [0.5, 1.5, None, 2.5], "c": ["b", "a", None, "b"], "y": ["q", "p", "r", "p"],
+        "w": [1, 2, 0, 1],
+    }  # fmt: skip
+    parts = [
+        json.dumps(["n", "numeric", [], "<i8"]).encode(), struct.pack("<3q", 3, 0, 7), bytes([0, 1, 0]),
+        json.dumps(["x", "numeric", [], "<f8"]).encode(), struct.pack("<3d", 0.5, 1.5, 2.5),
+        json.dumps(["c", "nominal", ["a", "b"], "<i4"]).encode(), struct.pack("<3i", 1, 0, 1),
+        json.dumps(["y", "nominal", ["p", "q"], "<i4"]).encode(), struct.pack("<3i", 1, 0, 0),
+        json.dumps(["w", "numeric", [], "<i8"]).encode(), struct.pack("<3q", 1, 2, 1),
+    ]  # fmt: skip
+    record = trainer(columns, weight="w")
+    assert record.body["training"]["data_sha256"] == hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def test_where_a_model_comes_from(trainer: Trainer) -> None:

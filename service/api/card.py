@@ -77,6 +77,7 @@ class CardSchema(Schema):
 
 @blueprint.route("/models/<reference>/card", methods=["GET"], parameters=[REFERENCE])
 @blueprint.response(200, CardSchema)
+@blueprint.also_answers(200, PAGES)
 @blueprint.problems(404, 503)
 def get_card(reference: str) -> Response:
     """Show the model card: what the model is, what it was made of and by, how good it is and where it ends.
