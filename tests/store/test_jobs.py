@@ -14,7 +14,9 @@ from service.errors import Conflict, InvalidRequest, JobStopped, NotFound
 from service.settings import Settings
 from service.store import ModelStore
 from service.store.jobs import JobStore
+from service.store.naming import new_id
 from service.store.records import Claim
+from service.store.tables import NAMESPACE, JobRow
 from tests.jobs.making import add_job
 from tests.store.making import draft
 
@@ -196,3 +198,36 @@ def test_leases(store: ModelStore) -> None:
     assert sorted(jobs.find_dead(timedelta(seconds=10))) == ["a", "b"]
     jobs.forget_worker("a")
     assert jobs.find_dead(timedelta(seconds=10)) == ["b"]
+
+
+def test_a_thousand_jobs(store: ModelStore) -> None:
+    """Pages of 1,000 jobs, many of one moment, have each once and in order, while jobs are added, run and end."""
+    now = datetime(2025, 6, 1, tzinfo=UTC)
+    jobs = JobStore(store._database, lambda: now)
+    ids = [new_id() for _ in range(1000)]
+    moments = {job_id: now - timedelta(seconds=place // 150) for place, job_id in enumerate(ids)}
+    with store._database.writing() as session:
+        session.add_all(
+            JobRow(
+                id=job_id, namespace=NAMESPACE, kind="test", subject={}, request_sha256="", created=moments[job_id],
+                state="queued", attempt=0, lost=0, progress=0.0, cancelling=False,
+            )
+            for job_id in ids
+        )  # fmt: skip
+    expected = sorted(ids, key=lambda job_id: (moments[job_id], job_id), reverse=True)
+    found: list[str] = []
+    waiting: list[str] = []
+    cursor = queued_cursor = None
+    while cursor or not found:
+        page, cursor = jobs.list(limit=101, cursor=cursor)
+        found += [job.id for job in page]
+        queued, queued_cursor = jobs.list(state="queued", limit=101, cursor=queued_cursor)
+        waiting += [job.id for job in queued]
+        now += timedelta(seconds=1)
+        jobs.add(new_id(), "test", {}, "")
+        for job in (page[0], page[-1]):  # one of each has ended when the next page is asked for
+            jobs.end(begin(jobs, job.id), "succeeded")
+    assert found == expected
+    assert len(waiting) == len(set(waiting)) >= 1000 - 2 * 10
+    assert waiting == [job_id for job_id in expected if job_id in set(waiting)]
+    assert jobs.count_open() == 1000 + 10 - 20
