@@ -14,7 +14,16 @@ from typing import Any
 
 import click
 
-from benchmarks import bench_exact, bench_growth, bench_hard, bench_http, bench_jobs, bench_predict, bench_train
+from benchmarks import (
+    bench_audit,
+    bench_exact,
+    bench_growth,
+    bench_hard,
+    bench_http,
+    bench_jobs,
+    bench_predict,
+    bench_train,
+)
 from benchmarks.machine import PROJECT, describe_machine, describe_mlserver, find_commit
 from benchmarks.measure import Findings, Growth, Options, Result
 from benchmarks.report import summarize, write_report
@@ -28,6 +37,7 @@ CASES = (
     | bench_predict.CASES
     | bench_http.CASES
     | bench_jobs.CASES
+    | bench_audit.CASES
 )
 """Every case by name, in the order of the page; one finds out something on its own."""
 PAGE = PROJECT / "docs" / "benchmarks.md"

@@ -37,6 +37,7 @@ from service.api import (
 from service.api.json import OrjsonProvider
 from service.api.shortcut import Shortcut
 from service.jobs.queue import JobQueue
+from service.listing import make_recent
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.telemetry import configure_logging
@@ -80,7 +81,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     store = ModelStore.open(settings)
     # Half of the threads may be with callers who follow jobs: the others answer.
     followers = BoundedSemaphore(max(1, settings.threads // 2))
-    parts = state.State(settings, store, JobQueue.open(store, settings), followers)
+    recent = make_recent(settings.audit_bytes)
+    parts = state.State(settings, store, JobQueue.open(store, settings), followers, recent)
     state.register(app, parts)
     requests.register(app)
     arguments.register(app)

@@ -57,8 +57,11 @@ class Audited:
 
     def count_bytes(self) -> int:
         """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
-        numbers = sum(coded.numbers.nbytes for coded in self.learner.features)
-        return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + numbers * 3 // 2
+        numbers = [coded.numbers for coded in self.learner.features]
+        # pages of a file are not ours
+        own = sum(column.nbytes for column in numbers if not isinstance(column.base, np.memmap))
+        codes = sum(column.nbytes for column in numbers) // 2
+        return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + own + codes
 
 
 def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:

@@ -1,0 +1,129 @@
+"""How long the audit of a large model takes, and what a stream of its listing holds in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measure import Bound, Findings, Options, Result, read_memory, reset_peak_memory
+from benchmarks.problems import make_numbers
+from service.auditing import list_splits
+from service.core.schema import Column, Table
+from service.core.tree import Tree
+from service.listing import Recent, make_recent
+from service.settings import Settings
+from service.split_formats import ARROW, CSV, NDJSON
+from service.split_query import SplitQuery
+from service.store.models import ModelStore
+from service.store.records import ModelRecord
+from service.streaming import stream_splits
+from service.training import TrainingRequest, train
+
+AT_ROOT, AT_SMALL = 1.0, 0.2
+"""Seconds that a question may take."""
+SMALL = 2_000
+"""About so many rows has the small node that is asked about."""
+STREAMED = 10_000
+"""A whole listing is streamed of a model of so many rows."""
+CHUNKS = 200
+"""Of the root's stream of the largest model so many chunks are read."""
+MOST_MEMORY = 2.5
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A stored model and what asks about it."""
+
+    record: ModelRecord
+    store: ModelStore
+    settings: Settings
+
+    def ask(self, recent: Recent, **query: Any) -> float:  # noqa: ANN401 - fields of a query
+        """The seconds that a page takes."""
+        began = perf_counter()
+        list_splits(self.record, SplitQuery(**query), self.store, self.settings, recent)
+        return perf_counter() - began
+
+
+@contextmanager
+def open_audit(options: Options, rows: int) -> Iterator[Audit]:
+    """A model of so many rows, in a store of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = replace(Settings(), models_url=folder)
+        store = ModelStore.open(settings)
+        problem = make_numbers(options.seed, rows, options.columns)
+        names = tuple(str(label) for label in problem.target.classes)
+        target = Column("the answer", "nominal", problem.answers.astype(np.int32), names)
+        table = Table((*problem.columns, target), rows)
+        parameters = {"max_depth": options.depth}
+        yield Audit(train(TrainingRequest(table, target.name, parameters=parameters), store, settings), store, settings)
+        store.close()
+
+
+def audit(options: Options) -> Findings:
+    """Pages at the root and at a small node: the first time, and again."""
+    findings = Findings()
+    rows = options.limit(1_000_000)
+    shape = f"{rows:,} x {options.columns}"
+    with open_audit(options, rows) as asked:
+        tree = Tree.from_arrays(asked.store.load_tree(asked.record))
+        small = int(np.abs(tree.rows - SMALL).argmin())
+        questions: list[tuple[str, dict[str, Any], float | None]] = [
+            ("root, top 10", {"node": 0, "top": 10}, AT_ROOT),
+            ("root, first page", {"node": 0}, AT_ROOT),
+            ("root, chosen", {"node": 0, "chosen": True}, AT_ROOT),
+            (f"node of {tree.rows[small]:,} rows, first page", {"node": small}, AT_SMALL),
+            (f"node of {tree.rows[small]:,} rows, one feature", {"node": small, "feature": "x1"}, AT_SMALL),
+            ("root, one feature", {"node": 0, "feature": "x1"}, AT_ROOT),
+            ("root, inadmissible", {"node": 0, "admissible": False}, AT_ROOT),
+        ]
+        recent = make_recent(asked.settings.audit_bytes)
+        for work, query, most in questions:
+            known = {"feature": tree.features[min(1, len(tree.features) - 1)].name} if "feature" in query else {}
+            for when in ("first", "again"):
+                seconds = asked.ask(recent, **{**query, **known})
+                bound = None if most is None else Bound("at most", most)
+                findings.results.append(Result(f"audit {shape}, {work}", when, seconds, None, "s", seconds, bound))
+    return findings
+
+
+def audit_stream(options: Options) -> Findings:
+    """Whole listings as NDJSON, CSV and Arrow: splits a second, and bytes held at the peak."""
+    findings = Findings()
+    rows = options.limit(STREAMED)
+    with open_audit(options, rows) as asked:
+        for name, media_type in (("NDJSON", NDJSON), ("CSV", CSV), ("Arrow", ARROW)):
+            began, size = perf_counter(), 0
+            for part in stream_splits(asked.record, SplitQuery(), asked.store, make_recent(), media_type):
+                size += len(part)
+            seconds = perf_counter() - began
+            work = f"stream {rows:,} x {options.columns}, all nodes, {name}"
+            findings.results.append(Result(work, f"{size / MEBIBYTE:,.0f} MiB", seconds, None, "s", seconds))
+    return findings
+
+
+def audit_memory(options: Options) -> Findings:
+    """What streaming the root of the largest model holds at its peak, as a multiple of the matrix."""
+    rows = options.limit(1_000_000)
+    with open_audit(options, rows) as asked:
+        before = read_memory("VmRSS")
+        reset_peak_memory()
+        parts = stream_splits(asked.record, SplitQuery(node=0), asked.store, make_recent(), NDJSON)
+        for _ in islice(parts, CHUNKS):
+            pass
+        peak, matrix = read_memory("VmHWM") - before, rows * options.columns * 8
+    work = f"peak memory, stream the root of {rows:,} x {options.columns}"
+    # of a small matrix the chunks themselves are a multiple
+    against, bound = "times the float64 matrix", None if options.quick else Bound("at most", MOST_MEMORY)
+    return Findings([Result(work, against, peak / MEBIBYTE, matrix / MEBIBYTE, "MiB", peak / matrix, bound)])
+
+
+CASES = {"audit": audit, "audit-stream": audit_stream, "audit-memory": audit_memory}
