@@ -306,16 +306,19 @@ def test_features_used_once_per_path(service: Service, problem: Problem) -> None
     assert spent <= {feature_of(node) for node in nodes}
 
 
-@given(st.one_of(strategies.classification(("gini", "entropy")), strategies.regression()), st.integers(2, 5))
+@given(
+    st.one_of(strategies.classification(("gini", "entropy")), strategies.regression()),
+    st.integers(2, 5),
+    st.sampled_from(["direction", "surrogate", "fractional", "branch"]),
+)
 @SLOWLY
-def test_a_limit_on_leaves_grows_best_first(service: Service, problem: Problem, leaves: int) -> None:
-    """With `max_leaf_nodes` the splits kept are those that gain most by weight, parents first."""
-    problem = replace(problem, max_depth=None, nominal="subset", missing="direction")
+def test_a_limit_on_leaves_grows_best_first(service: Service, problem: Problem, leaves: int, missing: str) -> None:
+    """With `max_leaf_nodes` the splits kept are those that gain most by weight, parents first, whatever is missing."""
+    problem = replace(problem, max_depth=None, nominal="subset", missing=missing)
     model = ask(service, problem)
     full, part = service.tree(model), service.tree(ask_limited(service, problem, leaves))
     gains = {split["node"]: split["score"] for split in service.splits(model, {"chosen": "true"})}
-    weights = {node: problem.weight(rows) for node, rows in route(problem, full).items()}
-    kept = grow_best_first(full, {node: gain * float(weights[node]) for node, gain in gains.items()}, leaves - 1)
+    kept = grow_best_first(full, {node: gain * full[node]["weight"] for node, gain in gains.items()}, leaves - 1)
     assert sum(not node["leaf"] for node in part) == len(kept)
     pairs = [(full[0], part[0])]
     while pairs:
