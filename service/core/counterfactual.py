@@ -156,7 +156,10 @@ def _list_values(
         found.append((row, test))
         count += int(ends[row].sum())
         if count > budget:
-            message = f"these rows and this tree leave too many values to try (over {MOST_TRIED}): send fewer rows"
+            message = (
+                f"these rows and this tree leave too many values to try (over {MOST_TRIED}): "
+                'send fewer rows, or say "counterfactuals": false'
+            )
             raise InvalidData(Fault("/data", message))
     row, test = (np.concatenate(each) for each in zip(*found, strict=True))
     if feature.kind == "numeric":

@@ -175,6 +175,12 @@ def test_limits_of_one_answer(
         with monkeypatch.context() as patch:
             patch.setattr(f"service.{name}", 3)
             assert list(places_of(client.post(url, json=body), 422)) == [place]
+    with monkeypatch.context() as patch:
+        patch.setattr("service.core.counterfactual.MOST_TRIED", 3)
+        # one row may be too many, so there is more than one way out, and both lead there
+        said = places_of(client.post(url, json={"data": {"columns": tennis}}), 422)["/data"]
+        assert 'fewer rows, or say "counterfactuals": false' in said
+        assert client.post(url, json={"data": {"columns": tennis}, "counterfactuals": False}).status_code == 200
     monkeypatch.setattr("service.explaining.MOST_NUMBERS", 100)
     assert list(places_of(client.post(url, json={"data": {"columns": tennis}}), 422)) == ["/data"]
     one = {"data": {"columns": {name: cells[:1] for name, cells in tennis.items()}}}
