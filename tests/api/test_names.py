@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 HOSTILE = [
     "..", "../golf", "..\\golf", "golf/..", "golf ", " golf", "golf\t", "golf\n", "golf\0", "\0", "%6f", "g%6flf",
     "%00", "%2e%2e", "golf%2f..", "/etc/passwd", "//golf", "file:///etc/passwd", "~", "C:\\golf", "golf@", "golf@@1",
-    "golf@..", "golf@1/..", "golf@\0", "GOLF", "gölf", "g\u200bolf", "\u202egolf", "\ud800", "golf;1", "golf?x", "golf#x",
-    "'", '"', "' OR 1=1 --", "*", "{}", "x" * 300, "golf@" + "x" * 300, "0" * 32, "-", "_", ".", ".lock", ".opening",
+    "golf@..", "golf@1/..", "golf@\0", "GOLF", "gölf", "g\u200bolf", "\u202egolf", "\ud800", "golf;1", "golf?x",
+    "golf#x", "'", '"', "' OR 1=1 --", "*", "{}", "x" * 300, "golf@" + "x" * 300, "0" * 32, "-", "_", ".", ".lock",
+    ".opening",
 ]  # fmt: skip
 IDENTIFIERS = {"reference", "job_id", "alias", "name"}
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")

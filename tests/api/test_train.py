@@ -118,6 +118,15 @@ def test_declared_kinds(client: FlaskClient) -> None:
     ]
 
 
+@pytest.mark.parametrize(("schema", "kind", "status"), [({}, "numeric", 422), ({"x": "nominal"}, "nominal", 200)])
+def test_a_column_without_any_value(client: FlaskClient, schema: dict[str, str], kind: str, status: int) -> None:
+    """It counts as numeric, so that a word in it is refused later on, unless the schema says what it is."""
+    record = train(client, {"x": [None] * 4, "y": ["a", "a", "b", "b"]}, "y", schema=schema)
+    assert record["schema"]["features"][0]["kind"] == kind
+    answer = client.post(record["links"]["predict"], json={"data": {"columns": {"x": ["word"]}}})
+    assert answer.status_code == status
+
+
 def test_declared_categories_of_a_nominal_column(client: FlaskClient) -> None:
     """They keep the order given, which breaks ties of classes, and may have branches that no training row takes."""
     columns = {"wind": ["b", "a", "b", "a"], "y": ["no", "yes", "yes", "no"]}
