@@ -49,7 +49,7 @@ def list_splits(
         "measure": query.measure or source.measure,
         "classes": list(tree.classes) or None,
         "retention": record.retention,
-        "total": page.total if query.node is not None else _count_total(source, tree, nodes, query),
+        "total": _find_total(record, source, tree, nodes, query, page),
         "next": page.following,
         "nodes": page.heads,
         "splits": page.splits,
@@ -104,6 +104,17 @@ def check_query(query: SplitQuery, tree: Tree, source: Source) -> None:
             f'there is no measure "{query.measure}" for this model',
             Fault("?measure", f"must be one of {', '.join(source.measures)}"),
         )
+
+
+def _find_total(
+    record: ModelRecord, source: Source, tree: Tree, nodes: Ints, query: SplitQuery, page: Page
+) -> int | None:
+    """How many candidates all pages have: as the page found, as was kept, or counted."""
+    if query.node is not None:
+        return page.total
+    if query.is_whole and record.splits_total is not None:
+        return record.splits_total
+    return _count_total(source, tree, nodes, query)
 
 
 def _count_total(source: Source, tree: Tree, nodes: Ints, query: SplitQuery) -> int | None:

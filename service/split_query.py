@@ -23,6 +23,6 @@ class SplitQuery:
 
     @property
     def is_whole(self) -> bool:
-        """True where it leaves no candidate of any node out."""
-        asked = (self.node, self.feature, self.type, self.chosen, self.admissible, self.top, self.cursor)
+        """True where its pages leave no candidate of any node out."""
+        asked = (self.node, self.feature, self.type, self.chosen, self.admissible, self.top)
         return all(each is None for each in asked)

@@ -42,7 +42,7 @@ def stream_splits(
     start = read_cursor(query.cursor, nodes)
     notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
     layout = lay_out(tree, source.measures, notes)
-    return WRITERS[media_type](_note_end(record, _list_chunks(source, nodes, query, start)), layout)
+    return WRITERS[media_type](_note_end(record, store, query, _list_chunks(source, nodes, query, start)), layout)
 
 
 def _list_chunks(
@@ -54,8 +54,8 @@ def _list_chunks(
         yield from view.stream(begin if view.node == begin_node else 0, CHUNK)
 
 
-def _note_end(record: ModelRecord, chunks: Iterator[Rows]) -> Iterator[Rows]:
-    """The chunks; the log tells how they ended."""
+def _note_end(record: ModelRecord, store: ModelStore, query: SplitQuery, chunks: Iterator[Rows]) -> Iterator[Rows]:
+    """The chunks; the log tells how they ended, and where they were the whole listing their number is kept."""
     began, count = perf_counter(), 0
     facts = {"model": record.id}
     try:
@@ -66,3 +66,5 @@ def _note_end(record: ModelRecord, chunks: Iterator[Rows]) -> Iterator[Rows]:
         log.exception("a stream of splits broke off", extra=facts | {"splits": count})
         raise
     log.info("splits streamed", extra=facts | {"splits": count, "seconds": round(perf_counter() - began, 4)})
+    if query.is_whole and query.cursor is None:
+        store.note_total(record, count)

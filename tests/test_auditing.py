@@ -76,6 +76,10 @@ def test_a_page_through_many_rows_ends_early(trainer: Trainer) -> None:
     assert pages[0]["total"] is None
     assert len(pages[0]["splits"]) < 10
     assert [s["node"] for page in pages for s in page["splits"]] == [n["node"] for n in nodes if not n["leaf"]]
+    assert ask(trainer, record, limit=1)["total"] is None
+    trainer.store.note_total(record, 77)
+    assert ask(trainer, trainer.store.find(record.id), limit=1)["total"] == 77
+    assert ask(trainer, trainer.store.find(record.id), limit=1, chosen=True)["total"] is None
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "é", "MA", "OTk6MA", "MDotMQ", "0:0"])

@@ -199,6 +199,21 @@ class ModelStore:
         self._loaded.drop((record.id, "data"))
         return record
 
+    def note_total(self, record: ModelRecord, total: int) -> None:
+        """Keep how many candidate splits the model's whole listing has; its revision stays, for nobody changed it.
+
+        What does not work is logged: the count will be made again.
+        """
+        if record.splits_total is not None:
+            return
+        try:
+            with self._database.writing() as session:
+                row = session.get(ModelRow, record.id)
+                if row is not None and row.data_sha256 == record.data_sha256:
+                    row.splits_total = total
+        except SQLAlchemyError:
+            log.warning("the number of splits was not kept", exc_info=True)
+
     def load_tree(self, record: ModelRecord) -> dict[str, Any]:
         """The stored ``tree``: a dict of memory-mapped, read-only arrays, shared with all callers, not to be changed.
 

@@ -39,7 +39,8 @@ class ModelDraft:
 class ModelRecord:
     """What is known of a stored model without opening its files; ``version`` is None when ``name`` is.
 
-    ``revision`` counts the changes of what can be changed.
+    ``revision`` counts the changes of what can be changed. ``splits_total`` is how many candidates a whole listing
+    has, None until one was streamed.
     """
 
     id: str
@@ -53,6 +54,7 @@ class ModelRecord:
     tree_sha256: str
     data_sha256: str | None
     revision: int = 1
+    splits_total: int | None = None
 
     def summary(self) -> dict[str, Any]:
         """Which model it is, as answers about it say."""

@@ -90,6 +90,7 @@ class ModelRow(Base):
     tree_sha256: Mapped[str] = mapped_column(String(64))
     data_sha256: Mapped[str | None] = mapped_column(String(64))
     revision: Mapped[int] = mapped_column(Integer, server_default="1")
+    splits_total: Mapped[int | None] = mapped_column(BigInteger)
     tags: Mapped[list[TagRow]] = relationship(
         cascade="all, delete-orphan", passive_deletes=True, lazy="selectin", order_by="TagRow.position"
     )
@@ -108,6 +109,7 @@ class ModelRow(Base):
             tree_sha256=self.tree_sha256,
             data_sha256=self.data_sha256,
             revision=self.revision,
+            splits_total=self.splits_total,
         )
 
 

@@ -222,3 +222,20 @@ def test_memory_does_not_grow_with_the_listing(make_app: MakeApp) -> None:
                 tracemalloc.stop()
     assert lines[3] > 4 * lines[1]
     assert peaks[3] < 1.3 * peaks[1]
+
+
+@pytest.mark.usefixtures("model")
+def test_a_whole_stream_counts(client: FlaskClient) -> None:
+    """Once the whole listing was streamed its number of splits is kept; parts, and streams left early, count nothing."""
+    with client.application.app_context():
+        models = store()
+    tag = client.get("/models/golf").headers["ETag"]
+    read(client, NDJSON, node=0)
+    read(client, NDJSON, top=1)
+    with client.get("/models/golf/splits", headers={"Accept": NDJSON}) as left:
+        assert left.status_code == 200
+    assert models.find("golf").splits_total is None
+    lines = read(client, CSV).count(b"\r\n") - 1
+    assert models.find("golf").splits_total == lines == client.get("/models/golf/splits?limit=1").json["total"]
+    assert client.get("/models/golf/splits?limit=1&top=1").json["total"] < lines
+    assert client.get("/models/golf").headers["ETag"] == tag
