@@ -30,7 +30,7 @@ AT_ROOT, AT_SMALL = 1.0, 0.2
 """Seconds that a question may take."""
 SMALL = 2_000
 """About so many rows has the small node that is asked about."""
-STREAMED = 10_000
+STREAMED = 2_000
 """A whole listing is streamed of a model of so many rows."""
 CHUNKS = 200
 """Of the root's stream of the largest model so many chunks are read."""

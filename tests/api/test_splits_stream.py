@@ -226,7 +226,7 @@ def test_memory_does_not_grow_with_the_listing(make_app: MakeApp) -> None:
 
 @pytest.mark.usefixtures("model")
 def test_a_whole_stream_counts(client: FlaskClient) -> None:
-    """Once the whole listing was streamed its number of splits is kept; parts, and streams left early, count nothing."""
+    """Once the whole listing was streamed its number of splits is kept; parts, or streams left early, count nothing."""
     with client.application.app_context():
         models = store()
     tag = client.get("/models/golf").headers["ETag"]
