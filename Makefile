@@ -23,8 +23,8 @@ help: ## list the targets
 serve: $(VENV)/ready-to-serve ## serve at http://127.0.0.1:8000 (PORT=), with a sample model at the first start
 	@exec $(bin)/python -m service serve
 
-test: $(VENV)/ready-to-develop ## run all tests but those of the container (ARGS="-k name -x" goes to pytest)
-	$(bin)/python -m pytest -m "not container" $(ARGS)
+test: $(VENV)/ready-to-develop ## run all tests but those of the container, two at once (ARGS="-k name -x -n0" goes to pytest)
+	$(bin)/python -m pytest -m "not container" --numprocesses 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/ready-to-develop ## check style, types, layers, the Dockerfile and the shell scripts
 	$(bin)/ruff check .
