@@ -36,13 +36,22 @@ def stream_splits(
     check_format(media_type)
     tree = Tree.from_arrays(store.load_tree(record))
     source = open_source(record, tree, store, recent)
+    chunks = _open_chunks(source, tree, query)
+    notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
+    return WRITERS[media_type](end_noted(record, store, query, chunks), lay_out(tree, source.measures, notes))
+
+
+def list_chunks(record: ModelRecord, store: ModelStore, query: SplitQuery, recent: Recent) -> Iterator[Rows]:
+    """What is streamed, before it is written."""
+    tree = Tree.from_arrays(store.load_tree(record))
+    return _open_chunks(open_source(record, tree, store, recent), tree, query)
+
+
+def _open_chunks(source: Source, tree: Tree, query: SplitQuery) -> Iterator[Rows]:
     query = replace(query, sort="position")
     check_query(query, tree, source)
     nodes = np.flatnonzero(tree.rows > 0) if query.node is None else np.array([query.node])
-    start = read_cursor(query.cursor, nodes)
-    notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
-    layout = lay_out(tree, source.measures, notes)
-    return WRITERS[media_type](_note_end(record, store, query, _list_chunks(source, nodes, query, start)), layout)
+    return _list_chunks(source, nodes, query, read_cursor(query.cursor, nodes))
 
 
 def _list_chunks(
@@ -54,7 +63,7 @@ def _list_chunks(
         yield from view.stream(begin if view.node == begin_node else 0, CHUNK)
 
 
-def _note_end(record: ModelRecord, store: ModelStore, query: SplitQuery, chunks: Iterator[Rows]) -> Iterator[Rows]:
+def end_noted(record: ModelRecord, store: ModelStore, query: SplitQuery, chunks: Iterator[Rows]) -> Iterator[Rows]:
     """The chunks; the log tells how they ended, and where they were the whole listing their number is kept."""
     began, count = perf_counter(), 0
     facts = {"model": record.id}

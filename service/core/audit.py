@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from mmap import mmap
 from typing import TypeAlias
 
 import numpy as np
@@ -59,7 +60,7 @@ class Audited:
         """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
         numbers = [coded.numbers for coded in self.learner.features]
         # pages of a file are not ours
-        own = sum(column.nbytes for column in numbers if not isinstance(column.base, np.memmap))
+        own = sum(column.nbytes for column in numbers if not isinstance(column.base, mmap | np.memmap))
         codes = sum(column.nbytes for column in numbers) // 2
         return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + own + codes
 

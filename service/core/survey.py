@@ -19,10 +19,12 @@ from service.core.parallel import run_parallel
 from service.core.ranking import Margin, find_eligible
 from service.core.rescore import Rescorer
 from service.core.statistics import Ints
+from service.core.tree import LeafReason
 from service.core.weigh import Batch, list_blocks
 
 LARGE_CELLS = 600_000
 """A node of more rows x features is surveyed."""
+LEAST = np.finfo(np.float64).max
 Flags = NDArray[np.bool_]
 
 
@@ -152,16 +154,16 @@ def _order(
     first = np.flatnonzero(tied)
     if tie is not None:
         first = first[np.argsort(-tie[first], kind="stable")]
-    groups = [first]
+    rank = np.zeros(len(score), np.int32)
+    rank[first] = np.arange(1, len(first) + 1)
+    ahead = len(first)
     rest = admissible & ~tied
     for group in [rest] if eligible is None else [rest & eligible, rest & ~eligible]:
-        index = np.flatnonzero(group)
-        groups.append(index[np.argsort(-score[index], kind="stable")])
-    rank = np.zeros(len(score), np.int32)
-    ahead = 0
-    for index in groups:
-        rank[index] = np.arange(ahead + 1, ahead + len(index) + 1)
-        ahead += len(index)
+        count = int(np.count_nonzero(group))
+        # everything else is sorted behind it, so that no list of places is needed beside the order
+        order = np.argsort(np.where(group, np.minimum(-score, LEAST), np.inf), kind="stable")[:count]
+        rank[order] = np.arange(ahead + 1, ahead + count + 1, dtype=np.int32)
+        ahead += count
     return rank
 
 
@@ -185,6 +187,8 @@ def _find_chosen(audited: Audited, survey: Survey) -> Ints:
     tree = audited.tree
     if tree.is_leaf[survey.node]:
         return np.empty(0, np.int64)
+    if tree.reason[survey.node] != LeafReason.RAISED:
+        return np.flatnonzero(survey.rank == 1)
     feature = int(tree.feature[survey.node])
     run = next(i for i, features in enumerate(survey.runs) if feature in features)
     listing = survey.weigh_run(audited, run)
