@@ -122,8 +122,8 @@ def test_pages_of_the_best_need_no_survey(trainer: Trainer, gaps: bool) -> None:
 
 def test_pages_of_a_file_are_not_counted(trainer: Trainer) -> None:
     """Numbers that are mapped from the file of the model do not count as memory of the worker, their codes do."""
-    numbers_ = np.random.default_rng(1).normal(size=5000).tolist()
-    record = trainer({"x": numbers_, "y": ["a", "b"] * 2500}, parameters={"max_depth": 1})
+    numbers_ = np.random.default_rng(1).normal(size=100_000).tolist()
+    record = trainer({"x": numbers_, "y": ["a", "b"] * 50_000}, parameters={"max_depth": 1})
     source = open_source(record, Tree.from_arrays(trainer.store.load_tree(record)), trainer.store, make_recent())
     assert isinstance(source, DataSource)
-    assert source.audited.count_bytes() < 8 * 5000 * 1.6
+    assert source.audited.count_bytes() < 8 * 100_000 * 1.6

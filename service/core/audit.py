@@ -60,9 +60,16 @@ class Audited:
         """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
         numbers = [coded.numbers for coded in self.learner.features]
         # pages of a file are not ours
-        own = sum(column.nbytes for column in numbers if not isinstance(column.base, mmap | np.memmap))
+        own = sum(column.nbytes for column in numbers if not _is_mapped(column))
         codes = sum(column.nbytes for column in numbers) // 2
         return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + own + codes
+
+
+def _is_mapped(array: object) -> bool:
+    """True where an array looks at pages of a file, perhaps through others."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, mmap)
 
 
 def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> Audited:
