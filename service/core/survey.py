@@ -124,6 +124,7 @@ def survey_node(audited: Audited, node: int) -> Survey:
     begin = np.concatenate([[0], *(first + part.lasts for first, part in zip(start, parts, strict=False))])
     score = np.concatenate([part.score for part in parts])
     form = np.concatenate([part.form for part in parts])
+    parts = [replace(part, score=score[:0], form=form[:0]) for part in parts]  # they are held once
     rank = _rank(audited, batch, parts, score, begin)
     survey = Survey(node, batch, runs, start, begin, criterion.measure, score, rank, form, np.empty(0, np.int64))
     return replace(survey, chosen=_find_chosen(audited, survey))
@@ -161,7 +162,10 @@ def _order(
     for group in [rest] if eligible is None else [rest & eligible, rest & ~eligible]:
         count = int(np.count_nonzero(group))
         # everything else is sorted behind it, so that no list of places is needed beside the order
-        order = np.argsort(np.where(group, np.minimum(-score, LEAST), np.inf), kind="stable")[:count]
+        key = np.negative(score)
+        np.minimum(key, LEAST, out=key)
+        key[~group] = np.inf
+        order = np.argsort(key, kind="stable")[:count]
         rank[order] = np.arange(ahead + 1, ahead + count + 1, dtype=np.int32)
         ahead += count
     return rank
