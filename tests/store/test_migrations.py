@@ -187,10 +187,9 @@ with ThreadPoolExecutor(8) as pool:
     )
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_alone_by_the_lock_of_the_database(settings: Settings, make_old: Callable[[str], None]) -> None:
     """Machines that share a PostgreSQL but no directory migrate it one after the other: its own lock keeps them."""
-    if not settings.database_url:
-        pytest.skip("processes on a SQLite file share its directory")
     make_old(REVISIONS[0])
     others = [Settings(models_url=f"{settings.models_url}-{n}", database_url=settings.database_url) for n in range(16)]
     with ThreadPoolExecutor(16) as pool:

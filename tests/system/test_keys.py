@@ -64,7 +64,7 @@ def test_killed_in_the_middle(serve: Serve, database_url: str, headers: dict[str
     bodies = {f"key-{rows}": train_numbers(rows) | {"name": f"rows-{rows}"} for rows in SIZES}
     server = serve(**settings)
     threads = send_all(server, bodies, headers)
-    time.sleep(3)
+    wait_until(lambda: not all(thread.is_alive() for thread in threads), "the first was answered", 60)
     assert any(thread.is_alive() for thread in threads) or headers, "all was over before the kill"
     server.kill()
     for thread in threads:
