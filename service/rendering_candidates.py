@@ -16,12 +16,11 @@ from service.core.impurities import find_variances
 from service.core.judge import Reason
 from service.core.listing import Listing, gather_branches
 from service.core.ranking import Margin, find_margin
-from service.core.schema import Feature, Label, Statistic
+from service.core.schema import Feature, Label, Statistic, keep_apart
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.tree import Tree
 from service.core.weigh import Learner
-from service.readers.cells import keep_apart
 from service.rendering import (
     find_levels,
     show_counts,

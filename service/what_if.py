@@ -13,7 +13,7 @@ from service.core.audit import Audited, list_candidates
 from service.core.candidates import Form
 from service.core.encoding import CodedFeature
 from service.core.errors import Fault, InvalidData, pointer
-from service.core.schema import Label
+from service.core.schema import keep_apart
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.core.what_if import pick_described, weigh_described
@@ -152,13 +152,13 @@ def _read_categories(coded: CodedFeature, posted: object, here: Ints, *, multiwa
     groups = posted if isinstance(posted, list) and all(isinstance(group, list) for group in posted) else None
     if not groups or (len(groups) > 2 and not multiway) or not all(groups):
         raise InvalidRequest("there are no groups", Fault(place, "give the categories of each branch, as lists"))
-    code = {_identify(label): number for number, label in enumerate(coded.feature.categories)}
+    code = {keep_apart(label): number for number, label in enumerate(coded.feature.categories)}
     branch = np.full(len(code), -1)
     faults = []
     for number, group in enumerate(groups):
         for at, label in enumerate(group):
             spot = pointer("split", "categories", number, at)
-            known = code.get(_identify(label)) if isinstance(label, str | int | float | bool) else None
+            known = code.get(keep_apart(label)) if isinstance(label, str | int | float | bool) else None
             if known is None:
                 faults.append(Fault(spot, f'"{coded.feature.name}" has no such category'))
             elif branch[known] >= 0:
@@ -184,8 +184,3 @@ def _check_whole(coded: CodedFeature, branch: Ints, here: Ints, place: str) -> N
         raise InvalidData(
             Fault(place, f'"{coded.feature.name}" is ordinal: the first branch takes the lower categories')
         )
-
-
-def _identify(label: Label) -> tuple[bool, Label]:
-    """Labels are the same when they are so in JSON: 1 is 1.0, but neither true nor "1"."""
-    return isinstance(label, bool), label

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.errors import Fault, InvalidData, pointer
-from service.core.schema import MISSING, UNSEEN, Column, Feature, Label, Table
+from service.core.schema import MISSING, UNSEEN, Column, Feature, Label, Table, keep_apart
 
 NAMED = 5
 """A warning names so many of the unseen categories."""
@@ -41,9 +41,9 @@ def conform(table: Table, features: Sequence[Feature], missing: str = "direction
 
 def _conform_column(column: Column, feature: Feature) -> Column:
     if feature.kind != "numeric":
-        known = {_identify(label): code for code, label in enumerate(feature.categories)}
+        known = {keep_apart(label): code for code, label in enumerate(feature.categories)}
         # one more cell than categories, so that a missing code (-1) picks the last
-        code = np.array([*(known.get(_identify(label), UNSEEN) for label in column.categories), MISSING], np.int32)
+        code = np.array([*(known.get(keep_apart(label), UNSEEN) for label in column.categories), MISSING], np.int32)
         return Column(feature.name, feature.kind, code[column.values], feature.categories)
     if column.values.dtype.kind == "i" and not feature.integer:
         values = column.values.astype(np.float64)
@@ -54,20 +54,15 @@ def _conform_column(column: Column, feature: Feature) -> Column:
 
 def conform_classes(column: Column, classes: Sequence[Label]) -> NDArray[np.int64]:
     """(row,) the class of each row, by the label in its cell; their number for a label that is none of them."""
-    known = {_identify(label): code for code, label in enumerate(classes)}
+    known = {keep_apart(label): code for code, label in enumerate(classes)}
     if column.kind == "numeric":
         numbers, place = np.unique(column.values, return_inverse=True)
         return _look_up(known, numbers.tolist(), len(classes))[place]
     return _look_up(known, column.categories, len(classes))[column.values]
 
 
-def _look_up(known: Mapping[tuple[type, Label], int], labels: Sequence[Label], otherwise: int) -> NDArray[np.int64]:
-    return np.array([known.get(_identify(label), otherwise) for label in labels], np.int64)
-
-
-def _identify(label: Label) -> tuple[type, Label]:
-    """Labels are the same when they are so in JSON: 1 is 1.0, but neither true nor "1"."""
-    return (float if isinstance(label, int | float) and not isinstance(label, bool) else type(label)), label
+def _look_up(known: Mapping[object, int], labels: Sequence[Label], otherwise: int) -> NDArray[np.int64]:
+    return np.array([known.get(keep_apart(label), otherwise) for label in labels], np.int64)
 
 
 def _refuse_missing(columns: Sequence[Column]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, cast
 
 from service.core.descend_one import Value
-from service.core.schema import Feature, Label
+from service.core.schema import Feature, Label, keep_apart
 
 Cell: TypeAlias = Label | None
 """What a caller writes; None is missing."""
@@ -43,24 +43,19 @@ class RowReader:
 def _make_reader(feature: Feature) -> Callable[[Label], Value]:
     if feature.kind == "numeric":
         return _read_whole if feature.integer else _read_float
-    codes = {_identify(label): code for code, label in enumerate(feature.categories)}
+    codes = {keep_apart(label): code for code, label in enumerate(feature.categories)}
     allowed = {bool} if feature.kind == "boolean" else {str, int, float, bool}
 
     def read(cell: Label) -> int:
         kind = type(cell)
         if kind not in allowed or (kind is float and abs(cell) >= _EXACT):  # type: ignore[arg-type]
             raise Unusual
-        code = codes.get(_identify(cell))
+        code = codes.get(keep_apart(cell))
         if code is None:
             raise Unusual
         return code
 
     return read
-
-
-def _identify(label: Label) -> object:
-    """A key under which labels are the same when they are so in JSON: 1 is 1.0, but neither true nor "1"."""
-    return (bool, label) if type(label) is bool else label
 
 
 def _read_float(cell: Label) -> float:

@@ -22,6 +22,11 @@ UNSEEN = -2
 """The code of a category that training did not see."""
 
 
+def keep_apart(label: Label | None) -> object:
+    """A key under which true and 1 differ, as in JSON and not as in Python, while 1 and 1.0 are one number."""
+    return (bool, label) if type(label) is bool else label
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table, checked and converted.

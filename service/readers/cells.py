@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.errors import Fault, InvalidData
-from service.core.schema import MISSING, Column, Kind, Label
+from service.core.schema import MISSING, Column, Kind, Label, keep_apart
 
 Place = Callable[[int], str]
 """Gives the JSON pointer of a column's cell in a row."""
@@ -81,11 +81,6 @@ def read_column(name: str, cells: list[Any] | NDArray[Any], declared: Declared |
 def order_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
     """Labels in their written order: false, true, numbers ascending, strings by code point."""
     return tuple(sorted(labels, key=_rank))
-
-
-def keep_apart(label: Label | None) -> object:
-    """A key under which true and 1 differ, as in JSON and not as in Python, while 1 and 1.0 are one number."""
-    return (bool, label) if type(label) is bool else label
 
 
 def _rank(label: Label) -> tuple[int, Label]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from service.core.errors import Fault, InvalidData, pointer
-from service.core.schema import KINDS, Kind, Label
-from service.readers.cells import Declared, keep_apart
+from service.core.schema import KINDS, Kind, Label, keep_apart
+from service.readers.cells import Declared
 
 _ORDER = {"ordinal": "the categories from lowest to highest", "nominal": "all categories that may occur, in any order"}
 

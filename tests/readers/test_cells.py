@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Fault, InvalidData
-from service.core.schema import MISSING, Column, Kind, Label
-from service.readers.cells import Declared, keep_apart, read_column
+from service.core.schema import MISSING, Column, Kind, Label, keep_apart
+from service.readers.cells import Declared, read_column
 
 LABELS = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, -0.0, 2.0]) | st.sampled_from("abé1")
