@@ -11,12 +11,11 @@ from marshmallow import Schema, fields
 from service import evaluation
 from service.api.blueprint import Resource
 from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData, TargetNames, choice, text
-from service.api.jobs import JobSchema, answer_job, prefers_job
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
-from service.api.state import queue, settings, store
+from service.api.state import settings, store
 from service.core.schema import Kind, Table
-from service.jobs.queue import JobQueue
 from service.jobs.requests import pack_evaluation
 from service.readers.cells import Declared
 from service.readers.declarations import declare_features
@@ -110,18 +109,12 @@ def evaluate_rows(envelope: dict[str, Any], reference: str) -> Response:
     record = store().find(reference)
     request, order = read_known_rows(record, envelope)
     with placed_as_posted(envelope["data"], order):
-        jobs = queue_for(request.table)
+        jobs = queue_for(request.table.cells)
         if jobs is None:
             return answer({"model": summarize_model(record), **evaluation.evaluate(record, request, store())})
         evaluation.check(record, request, store())
     content = {"model": record.id, "request": pack_evaluation(request)}
     return answer_job(jobs.submit("evaluate", content, describe_rows(record, request.table)))
-
-
-def queue_for(table: Table, times: int = 1) -> JobQueue | None:
-    """The queue where a job is to go through the table so many times; None where the caller waits for it."""
-    is_large = table.rows * len(table.columns) * times > settings().job_cells
-    return queue() if prefers_job() or is_large else None
 
 
 def describe_rows(record: ModelRecord, table: Table) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from marshmallow import Schema, fields, validate
 
 from service import evaluation, importance
 from service.api.blueprint import Resource
-from service.api.evaluate import A_JOB, KnownRowsSchema, describe_rows, queue_for, read_known_rows
+from service.api.evaluate import A_JOB, KnownRowsSchema, describe_rows, read_known_rows
 from service.api.fields import Anything, Envelope, text
-from service.api.jobs import JobSchema, answer_job
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import store
@@ -118,7 +118,7 @@ def permute_features(envelope: dict[str, Any], reference: str) -> Response:
         rows, envelope.get("metric"), envelope["repeats"] or importance.REPEATS, envelope["seed"] or 0
     )
     with placed_as_posted(envelope["data"], order):
-        jobs = queue_for(rows.table, request.repeats)
+        jobs = queue_for(rows.table.cells * request.repeats)
         if jobs is None:
             return answer({"model": summarize_model(record), **importance.permute(record, request, store())})
         evaluation.check(record, rows, store())

@@ -15,9 +15,10 @@ from service.api.errors import recall_problem
 from service.api.fields import Anything, Envelope, PageLimit, choice, text
 from service.api.json import answer, encode
 from service.api.models import next_url
-from service.api.state import followers, queue, store
+from service.api.state import followers, queue, settings, store
 from service.core.errors import Fault
 from service.errors import QueueFull
+from service.jobs.queue import JobQueue
 from service.store.jobs import JobStore
 from service.store.records import JobRecord
 
@@ -139,6 +140,11 @@ def prefers_job() -> bool:
     """Whether the caller asks for an answer at once and the work later (RFC 7240, `respond-async`)."""
     preferences = ",".join(request.headers.getlist("Prefer")).split(",")
     return any(preference.partition(";")[0].strip().lower() == "respond-async" for preference in preferences)
+
+
+def queue_for(cells: int) -> JobQueue | None:
+    """The queue where a job is to go through so many rows x columns; None where the caller waits for it."""
+    return queue() if prefers_job() or cells > settings().job_cells else None
 
 
 def answer_job(job: JobRecord) -> Response:

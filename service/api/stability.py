@@ -9,11 +9,11 @@ from marshmallow import Schema, fields, validate
 
 from service.api.blueprint import Resource
 from service.api.fields import Anything, Envelope
-from service.api.jobs import JobSchema, answer_job, prefers_job
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.splits import SPLIT
-from service.api.state import queue, settings, store
+from service.api.state import store
 from service.stability import MOST_RESAMPLES, StabilityRequest, check_retained, count_cells, measure_stability
 
 blueprint = Resource("stability", __name__, description="How steady a model's splits are")
@@ -80,8 +80,8 @@ def get_stability(query: dict[str, Any], reference: str) -> Response:
     record = store().find(reference)
     check_retained(record)
     asked = StabilityRequest(query["resamples"], query["seed"])
-    jobs = queue()
-    if jobs is not None and (prefers_job() or count_cells(record, asked) > settings().job_cells):
+    jobs = queue_for(count_cells(record, asked))
+    if jobs is not None:
         content = {"model": record.id, "resamples": asked.resamples, "seed": asked.seed}
         job = jobs.submit_once("stability", content, content)
         if job.state == "succeeded":

@@ -21,10 +21,10 @@ from service.api.fields import (
     text,
 )
 from service.api.idempotency import PARAMETER, answer_once
-from service.api.jobs import JobSchema, answer_job, prefers_job
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
-from service.api.state import queue, settings, store
+from service.api.state import settings, store
 from service.core.errors import Fault, pointer
 from service.core.parameters import DEFAULTS, PRESETS
 from service.core.schema import Table
@@ -129,8 +129,8 @@ def train_model(envelope: dict[str, Any]) -> Response:
 
 def _train(envelope: dict[str, Any], key: KeyClaim | None) -> Response:
     training_request = read_request(envelope)
-    jobs = queue()
-    if jobs is not None and (prefers_job() or _is_large(training_request)):
+    jobs = queue_for(_count_cells(training_request))
+    if jobs is not None:
         with placed_as_posted(envelope["data"]):
             training.prepare(training_request, settings())
         return answer_job(jobs.submit("train", pack_training(training_request), _describe(training_request), key))
@@ -139,10 +139,10 @@ def _train(envelope: dict[str, Any], key: KeyClaim | None) -> Response:
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})
 
 
-def _is_large(training_request: TrainingRequest) -> bool:
-    table, plan = training_request.table, read_plan(training_request.cross_validation, None)
-    trees = 1 if plan is None else 1 + plan.trials
-    return table.rows * len(table.columns) * trees > settings().job_cells
+def _count_cells(training_request: TrainingRequest) -> int:
+    """About how much work it is: the cells, as often as a tree is grown of them."""
+    plan = read_plan(training_request.cross_validation, None)
+    return training_request.table.cells * (1 if plan is None else 1 + plan.trials)
 
 
 def _describe(training_request: TrainingRequest) -> dict[str, Any]:

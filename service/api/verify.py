@@ -10,10 +10,10 @@ from marshmallow import Schema, fields
 from service import verifying
 from service.api.blueprint import Resource
 from service.api.fields import Anything, Dissimilarity, Envelope, TrainingData, text
-from service.api.jobs import JobSchema, answer_job, prefers_job
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
-from service.api.state import queue, settings, store
+from service.api.state import settings, store
 from service.api.tree import NodeSchema
 from service.jobs.requests import pack_training
 from service.readers.json_table import Limits, read_table
@@ -104,8 +104,8 @@ def verify_model(envelope: dict[str, Any], reference: str) -> Response:
     """
     record = store().find(reference)
     posted = _read_request(record, envelope)
-    jobs = queue()
-    if jobs is not None and (prefers_job() or _count_cells(record, posted) > settings().job_cells):
+    jobs = queue_for(_count_cells(record, posted))
+    if jobs is not None:
         if posted is not None:
             with placed_as_posted(envelope["data"]):
                 prepare(posted, settings())

@@ -59,6 +59,11 @@ class Table:
     columns: tuple[Column, ...]
     rows: int
 
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.rows * len(self.columns)
+
     def names(self) -> tuple[str, ...]:
         """The column names in order."""
         return tuple(column.name for column in self.columns)
