@@ -6,7 +6,6 @@ Whoever moves an alias or deletes a version first takes the row of the name: no 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TypeAlias
 
 from sqlalchemy import delete, or_, select
@@ -14,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from service.errors import Conflict, NotFound
 from service.store.audit_log import append
+from service.store.clock import Clock, read_clock
 from service.store.database import Database
 from service.store.naming import ALIAS, check_alias, is_name
 from service.store.records import AliasRecord, LogAction, LogDraft
@@ -25,10 +25,6 @@ Condition: TypeAlias = Callable[[AliasRecord | None], None]
 Aliases: TypeAlias = list[AliasRecord]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 def _always(_: AliasRecord | None) -> None:
     """The condition that is always met."""
 
@@ -36,7 +32,7 @@ def _always(_: AliasRecord | None) -> None:
 class AliasStore:
     """The aliases of one database."""
 
-    def __init__(self, database: Database, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, database: Database, clock: Clock = read_clock) -> None:
         self._database = database
         self._clock = clock
 

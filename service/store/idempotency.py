@@ -6,8 +6,7 @@ makes is noted by the very commit that makes it, so that a crash before the answ
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
@@ -15,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.core.errors import Fault
 from service.errors import Conflict, InvalidRequest
+from service.store.clock import Clock, read_clock
 from service.store.database import Database
 from service.store.naming import new_id
 from service.store.records import KeptAnswer, KeyClaim
@@ -29,14 +29,10 @@ LEASE = timedelta(seconds=15)
 AT_WORK = "a request with this idempotency key is being worked on; ask again for its answer"
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class KeyStore:
     """The keys of one database."""
 
-    def __init__(self, database: Database, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, database: Database, clock: Clock = read_clock) -> None:
         self._database = database
         self._clock = clock
 

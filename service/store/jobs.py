@@ -7,7 +7,7 @@ comes back cannot end, or double, what another one does in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from service.errors import Conflict, NotFound, WorkerLost
 from service.store.audit_log import append
+from service.store.clock import Clock, read_clock
 from service.store.database import Database
 from service.store.idempotency import note_made
 from service.store.naming import ID
@@ -27,21 +28,16 @@ from service.store.tables import NAMESPACE, JobRow, WorkerRow
 # In the class below `list` is the method.
 Page: TypeAlias = tuple[list[JobRecord], str | None]
 Ids: TypeAlias = list[str]
-Clock: TypeAlias = Callable[[], datetime]
 
 
 MOST_COMPARED = 1_000
 """Among so many of the newest jobs of a kind one with the same subject is looked for."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class JobStore:
     """Jobs and workers of one database."""
 
-    def __init__(self, database: Database, clock: Clock = _now) -> None:
+    def __init__(self, database: Database, clock: Clock = read_clock) -> None:
         self._database = database
         self._clock = clock
 

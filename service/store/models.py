@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from service.store.adding import add_row
 from service.store.aliases import AliasStore, refuse_aliased
 from service.store.audit_log import AuditLog, append, describe
 from service.store.cache import RecentlyUsed, UntilChanged
+from service.store.clock import Clock, read_clock
 from service.store.database import Database
 from service.store.files import ModelFiles, Part
 from service.store.idempotency import KeyStore
@@ -34,17 +35,12 @@ from service.store.tables import InstallationRow, ModelRow
 # In the class below `list` is the method.
 Page: TypeAlias = tuple[list[ModelRecord], str | None]
 Problems: TypeAlias = list[str]
-Clock: TypeAlias = Callable[[], datetime]
 Condition: TypeAlias = Callable[[ModelRecord], None]
 """Raises where the record is not what the caller has in mind."""
 
 Made = TypeVar("Made")
 
 log = logging.getLogger(__name__)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _always(_: ModelRecord) -> None:
@@ -61,7 +57,7 @@ class ModelStore:
     """
 
     def __init__(
-        self, database: Database, files: ModelFiles, requests: ModelFiles, cached: int, clock: Clock = _now
+        self, database: Database, files: ModelFiles, requests: ModelFiles, cached: int, clock: Clock = read_clock
     ) -> None:
         self._database = database
         self._files = files
@@ -77,7 +73,7 @@ class ModelStore:
         self._made: RecentlyUsed[str, Any] = RecentlyUsed(cached)
 
     @classmethod
-    def open(cls, settings: Settings, clock: Clock = _now) -> ModelStore:
+    def open(cls, settings: Settings, clock: Clock = read_clock) -> ModelStore:
         """Open the store, creating or migrating it, and clear what crashes left; once in each process, after a fork.
 
         Raises `SettingsError` when the database or the directory cannot be used.

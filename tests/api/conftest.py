@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from service.jobs.runner import Runner
+from service.store.models import ModelStore
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
+
+    from service.settings import Settings
 
 
 class Expect(Protocol):
@@ -51,3 +58,15 @@ def model(client: FlaskClient, tennis: dict[str, list[Any]]) -> dict[str, Any]:
     assert response.status_code == 201, response.json
     record: dict[str, Any] = response.json
     return record
+
+
+@pytest.fixture
+def run(settings: Settings) -> Callable[[str], None]:
+    """Does what a worker would."""
+
+    def work(job_id: str) -> None:
+        store = ModelStore.open(settings)
+        Runner(store, settings, "w").run(job_id)
+        store.close()
+
+    return work

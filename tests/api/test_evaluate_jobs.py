@@ -29,18 +29,6 @@ TABLES = [
 ]
 
 
-@pytest.fixture
-def run(settings: Settings) -> Callable[[str], None]:
-    """Does what a worker would."""
-
-    def work(job_id: str) -> None:
-        store = ModelStore.open(settings)
-        Runner(store, settings, "w").run(job_id)
-        store.close()
-
-    return work
-
-
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("file", "target", "parameters"), TABLES)
 def test_the_same_body(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from service.api.jobs import estimate_seconds
-from service.jobs.runner import Runner
 from service.settings import Settings
 from service.store.models import ModelStore
 
@@ -28,18 +27,6 @@ LATER = {"Prefer": "respond-async"}
 def body(tennis: dict[str, list[Any]]) -> dict[str, Any]:
     """A training."""
     return {"data": {"columns": tennis}, "target": "play", "name": "golf"}
-
-
-@pytest.fixture
-def run(settings: Settings) -> Callable[[str], None]:
-    """Does what a worker would."""
-
-    def work(job_id: str) -> None:
-        store = ModelStore.open(settings)
-        Runner(store, settings, "w").run(job_id)
-        store.close()
-
-    return work
 
 
 def test_accepted_and_done(client: FlaskClient, body: dict[str, Any], run: Callable[[str], None]) -> None:
