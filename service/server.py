@@ -18,7 +18,8 @@ from gunicorn.glogging import Logger
 
 from service.app import create_app
 from service.gthread import Worker
-from service.large_body import read_in_one_go
+from service.large_body import make_room, read_in_one_go
+from service.memory import keep_freed_memory
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
 from service.store.mapping import raise_descriptor_limit
@@ -79,7 +80,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "control_socket_disable": True,  # it would lie in the home directory, which a container may not have
             "post_worker_init": self.greet,
             "pre_request": lambda _, req: read_in_one_go(req),
-            "when_ready": self.start_worker,
+            "when_ready": self.prepare,
             "on_exit": self.stop_worker,
         }
         for name, value in options.items():
@@ -90,12 +91,19 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         return create_app(self.settings)
 
     def greet(self, worker: Any) -> None:  # noqa: ANN401 - gunicorn has no types
-        """Welcome the user from the first worker alone, beside its requests: the service answers meanwhile."""
+        """Begin a worker; the first welcomes the user beside its requests, for the service answers meanwhile."""
+        keep_freed_memory()
         logger.info("worker ready", extra={"worker": worker.pid})
         if worker.age == 1:
             threading.Thread(target=welcome, args=(worker.wsgi, self.settings, self.address()), daemon=True).start()
 
-    def start_worker(self, _arbiter: object) -> None:
+    def prepare(self, arbiter: Any) -> None:  # noqa: ANN401 - gunicorn has no types
+        """What the first process does before it forks the web ones."""
+        for listener in arbiter.LISTENERS:
+            make_room(listener.sock)
+        self.start_worker()
+
+    def start_worker(self) -> None:
         """Run the jobs of this installation in a process beside the web ones, and start it anew when it dies."""
         if self.settings.worker and find_spec("dbos") is not None:
             self.worker = WorkerProcess()

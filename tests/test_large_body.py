@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 from gunicorn.http.body import Body, LengthReader
 from gunicorn.http.unreader import SocketUnreader
 
-from service.large_body import LARGE, LargeBody, read_in_one_go
+from service.large_body import LARGE, LargeBody, make_room, read_in_one_go
 
 SIZE = 3 * LARGE + 17
 CONTENT = bytes(index * index % 251 for index in range(SIZE))
@@ -101,3 +102,13 @@ def test_small_bodies(length: int) -> None:
     read_in_one_go(other)
     assert type(other.body) is SimpleNamespace
     connection.close()
+
+
+def test_room_for_a_large_body() -> None:
+    """A connection begins with room for a mebibyte, not for 128 KiB, and a single byte still wakes its reader."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        make_room(listener)
+        with socket.create_connection(listener.getsockname()) as theirs, listener.accept()[0] as ours:
+            assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) >= 1 << 20
+            theirs.sendall(b"x")
+            assert select.select([ours], [], [], 10)[0] == [ours]

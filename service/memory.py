@@ -1,0 +1,24 @@
+"""Memory that a request freed stays for the next one.
+
+The C library of Linux returns memory to the system as soon as a little is free, and the next request gets it back page
+by page, each by a fault and filled with zeros: thousands of pages for a large body, a fifth of the time of its answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_LARGEST = 1 << 25
+"""Bytes, the most that glibc takes: arrays that are larger go back to the system when they are freed."""
+
+
+def keep_freed_memory() -> None:
+    """Set what glibc arrives at by itself once 32 MiB were freed in one piece; other C libraries stay as they are.
+
+    At most 64 MiB stay free at the end of each thread's memory.
+    """
+    with suppress(AttributeError):
+        for option, size in ((_MMAP_THRESHOLD, _LARGEST), (_TRIM_THRESHOLD, 2 * _LARGEST)):
+            ctypes.CDLL(None).mallopt(option, size)
