@@ -83,9 +83,9 @@ class Candidates:
     gone: Floats | None = None
     gone_rows: Ints | None = None
 
-    def take_gone(self, place: Ints | slice) -> Floats | None:
+    def take_gone(self, place: Ints) -> Floats | None:
         """(channel, candidate) what is in no branch of some candidates."""
-        return None if self.gone is None else self.gone[:, place]
+        return None if self.gone is None else np.take(self.gone, place, axis=1)
 
 
 @dataclass(frozen=True, slots=True)

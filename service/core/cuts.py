@@ -34,7 +34,7 @@ class Cuts:
             self.segment[index],
             self.node[index],
             self.place[index],
-            [part[:, index] for part in self.left],
+            [np.take(part, index, axis=1) for part in self.left],
             self.rows[index],
             self.lower[index],
             self.upper[index],
@@ -89,10 +89,10 @@ def _part_nodes(nodes: Nodes, cuts: Cuts) -> Floats:
         branches = np.empty((nodes.tally.classes, 2, len(cuts.node)))
         branches[:, 0] = cuts.left[0]
         # whole counts are exact in float64, and so is their difference
-        np.subtract(nodes.sums[0].astype(np.float64)[:, cuts.node], branches[:, 0], out=branches[:, 1])
+        np.subtract(np.take(nodes.sums[0].astype(np.float64), cuts.node, axis=1), branches[:, 0], out=branches[:, 1])
         return branches
     # sums that scores do not need come last in a node and are left out
-    right = [total[:, cuts.node] - part for total, part in zip(nodes.sums, cuts.left, strict=False)]
+    right = [np.take(total, cuts.node, axis=1) - part for total, part in zip(nodes.sums, cuts.left, strict=False)]
     combine = nodes.tally.combine_scored
     return np.stack([combine(cuts.left, cuts.node), combine(right, cuts.node)], axis=1)
 

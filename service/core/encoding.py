@@ -148,17 +148,17 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
     return np.min_scalar_type(largest)
 
 
-def argsort_keys(keys: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
+def argsort_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
     """Stable order of ``keys: (entry,)``, all in [0, bound).
 
     Least significant digit first, 16 bits at a time: numpy sorts uint16 by counting, several times faster than
     it sorts int64.
     """
-    order = np.argsort((keys & 0xFFFF).astype(np.uint16), kind="stable")
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
     shift = 16
-    while bound >> shift:
-        digit = (keys >> shift).astype(np.uint16)[order]
-        order = order[np.argsort(digit, kind="stable")]
+    while (bound - 1) >> shift:
+        digit = (keys >> shift).astype(np.uint16).take(order)
+        order = order.take(np.argsort(digit, kind="stable"))
         shift += 16
     return order
 
@@ -215,12 +215,14 @@ def argsort_numbers(numbers: Numbers) -> Ints:
     if not (0 < scale < np.inf and np.isfinite(float(low))):
         return np.argsort(numbers, kind="stable")
     # each step is monotone, whatever rounding does
-    cell = ((numbers.astype(np.float64, copy=False) - float(low)) * scale).astype(np.int64)
+    scaled = numbers.astype(np.float64, copy=False) - float(low)
+    scaled *= scale
+    cell = scaled.astype(np.uint32)
     order = argsort_keys(cell, 2**bits)
-    ascending = numbers[order]
+    ascending = numbers.take(order)
     if (ascending[1:] >= ascending[:-1]).all():
         return order
-    cell = cell[order]
+    cell = cell.take(order)
     shared = np.zeros(len(cell), bool)
     np.equal(cell[1:], cell[:-1], out=shared[1:])
     shared[:-1] |= shared[1:]

@@ -65,7 +65,9 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, toler
     limited = _find_limited(learner, block, table)
     price = _price(learner, batch, block, table, limited)
     if table.gone is None:
-        within = objective.score_within(branches, objective.alter(batch.stats)[:, node], selection, price=price)
+        # taken so, and not by an index, the classes of a node stand far apart, like those of the branches
+        whole = np.take(objective.alter(batch.stats), node, axis=1)
+        within = objective.score_within(branches, whole, selection, price=price)
         baseline = objective.baseline(batch.stats)[node]
     else:
         known = table.branches[:, 0].copy()

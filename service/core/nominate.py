@@ -100,7 +100,8 @@ class Board:
         gain, across, tie = np.zeros(len(place)), np.zeros(len(place)), np.zeros(len(place))
         for index, table in enumerate(self.tables):
             mine = of_table == index
-            branches, price = objective.alter(table.branches[:, :, place[mine]]), self.find_price(index, place[mine])
+            branches = objective.alter(np.take(table.branches, place[mine], axis=2))
+            price = self.find_price(index, place[mine])
             known = branches.sum(1)
             gone = objective.alter_gone(table.take_gone(place[mine]))
             across[mine] = objective.score(branches, known, gone, price)
