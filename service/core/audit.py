@@ -256,7 +256,7 @@ def rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     entries = Entries(row, node, len(nodes), weight)
     used = None if learner.parameters.reuse_features is True else find_used(learner, tree, nodes)
     bounds = None if audited.bounds is None else audited.bounds[:, nodes]
-    return make_batch(audited.target, entries, used, bounds)
+    return make_batch(audited.target, entries, learner.objective, used, bounds)
 
 
 def find_used(learner: Learner, tree: Tree, nodes: Ints) -> NDArray[np.bool_]:

@@ -75,7 +75,7 @@ class Lacking:
 
 def build_cuts(nodes: Nodes, cuts: Cuts) -> Candidates:
     """Candidates of cuts where nothing is missing: the right branch is the rest of the node."""
-    branches = _part_nodes(nodes, cuts)
+    branches = part_nodes(nodes, cuts)
     rows = np.stack([cuts.rows, nodes.rows[cuts.node] - cuts.rows])
     nowhere = np.full(len(cuts.node), NO_ROUTE)
     return Candidates(
@@ -83,7 +83,7 @@ def build_cuts(nodes: Nodes, cuts: Cuts) -> Candidates:
     )
 
 
-def _part_nodes(nodes: Nodes, cuts: Cuts) -> Floats:
+def part_nodes(nodes: Nodes, cuts: Cuts) -> Floats:
     """(channel, 2, cut) statistics of both branches."""
     if nodes.tally.counts_rows and nodes.tally.classes:
         branches = np.empty((nodes.tally.classes, 2, len(cuts.node)))

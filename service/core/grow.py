@@ -75,15 +75,15 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     entries = Entries(np.arange(rows), np.zeros(rows, np.int64), 1, target.weight)
     used = None if learner.parameters.reuse_features is True else np.zeros((1, len(learner.features)), bool)
     bounds = None if learner.directions is None else np.array([[-np.inf], [np.inf]])
-    batch = make_batch(target, entries, used, bounds)
-    impurity = learner.objective.impurity(batch.stats)
-    ids = _record(growth, batch, impurity, np.array([-1]), np.array([0]), np.array([0]), np.ones(1))
+    batch = make_batch(target, entries, learner.objective, used, bounds)
     if learner.floor is not None:
-        growth.least = learner.floor.find_least(learner.objective, *_tell_risk(learner, batch), impurity)
-    keep = _keep_open(growth, learner, batch, impurity, ids, np.zeros(1, np.int64))
-    if not keep.any():
+        growth.least = learner.floor.find_least(learner.objective, *_tell_risk(learner, batch))
+    depth = np.zeros(1, np.int64)
+    reason = _find_reasons(growth, learner, batch, depth)
+    ids = _record(growth, batch, reason, np.array([-1]), np.array([0]), depth, np.ones(1))
+    if reason[0]:
         return growth
-    fronts = [Open(lay_out(learner, batch), ids, np.zeros(1, np.int64))]
+    fronts = [Open(lay_out(learner, batch), ids, depth)]
     # here and below nothing holds on to the arrays of a level longer than the next one needs them
     del entries, batch
     if learner.parameters.max_leaf_nodes is not None:
@@ -123,7 +123,7 @@ def _merge_waiting(learner: Learner, target: Target, waiting: list[Open]) -> Ite
             None if target.weight is None else np.concatenate([_read_weights(batch) for batch in batches]),
         )
         used = [batch.used for batch in batches if batch.used is not None]
-        batch = make_batch(target, entries, np.concatenate(used) if used else None)
+        batch = make_batch(target, entries, learner.objective, np.concatenate(used) if used else None)
         ids, depth = (np.concatenate([getattr(front, name) for front in portion]) for name in ("ids", "depth"))
         yield Open(lay_out(learner, batch, few=True), ids, depth)
 
@@ -132,43 +132,38 @@ def _read_weights(batch: Batch) -> Floats:
     return np.ones(len(batch.entries.row)) if batch.entries.weight is None else batch.entries.weight
 
 
-def _keep_open(
-    growth: Growth, learner: Learner, batch: Batch, impurity: Floats, ids: Ints, depth: Ints
-) -> NDArray[np.bool_]:
-    """(node,) True for the nodes that may be split; what finished the others is recorded."""
+def _find_reasons(growth: Growth, learner: Learner, batch: Batch, depth: Ints) -> Ints:
+    """(node,) the `LeafReason` that finishes each node, 0 where it may be split."""
     parameters = learner.parameters
-    reason = np.zeros(len(ids), np.int64)
+    reason = np.zeros(len(depth), np.int64)
     few = batch.rows < parameters.min_samples_split
     if learner.parts_rows:
         few = is_fewer(learner.objective.criterion.family.weigh(batch.stats), parameters.min_samples_split)
     reason[few] = LeafReason.MIN_SAMPLES_SPLIT
     if learner.floor is not None:
-        counts, weight = _tell_risk(learner, batch)
-        floor = learner.floor
-        cost, _ = rate_nodes(learner.objective, counts, weight, impurity, floor.costs, floor.risk)
+        cost, _ = rate_nodes(learner.objective, *_tell_risk(learner, batch), learner.floor.costs, learner.floor.risk)
         reason[cost <= growth.least] = LeafReason.CP
     if parameters.max_depth is not None:
         reason[depth >= parameters.max_depth] = LeafReason.MAX_DEPTH
-    reason[impurity <= 0] = LeafReason.PURE
-    _set_reasons(growth, ids, reason)
-    return np.asarray(reason == 0)
+    reason[batch.impurity <= 0] = LeafReason.PURE
+    return reason
 
 
-def _tell_risk(learner: Learner, batch: Batch) -> tuple[Floats | None, Floats]:
-    """(class, node) the class weights, if there are classes, and (node,) the weight."""
+def _tell_risk(learner: Learner, batch: Batch) -> tuple[Floats | None, Floats, Floats]:
+    """(class, node) the class weights, if there are classes; the weight and the impurity, (node,) both."""
     counts = batch.stats if learner.objective.criterion.task == "classification" else None
-    return counts, learner.objective.criterion.family.weigh(batch.stats)
+    return counts, learner.objective.criterion.family.weigh(batch.stats), batch.impurity
 
 
-def _set_reasons(growth: Growth, ids: Ints, reason: Ints) -> None:
-    """Write the reasons of nodes of the newest chunks; a batch's nodes were created together."""
+def _finish(growth: Growth, ids: Ints, reason: LeafReason) -> None:
+    """Nodes become leaves after all; they were created not long ago."""
     offset = growth.size
     for chunk in reversed(growth.nodes):
-        offset -= len(chunk["parent"])
-        mine = (ids >= offset) & (ids < offset + len(chunk["parent"]))
-        chunk["reason"][ids[mine] - offset] = reason[mine]
-        if offset <= ids.min(initial=growth.size):
+        if not len(ids):
             return
+        offset -= len(chunk["parent"])
+        chunk["reason"][ids[ids >= offset] - offset] = reason
+        ids = ids[ids < offset]
 
 
 def _expand(growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits) -> Open | None:
@@ -177,16 +172,17 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     Returns the children that may be split in turn, None without any.
     """
     taken = splits.feature >= 0
-    _set_reasons(growth, front.ids, np.where(taken, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
+    _finish(growth, front.ids[~taken], LeafReason.NO_ADMISSIBLE_SPLIT)
     if not taken.any():
         return None
     branches = np.where(taken, splits.branches, 0)
-    first = np.cumsum(branches) - branches
+    first = branches.cumsum() - branches
     route = route_entries(learner, front.batch.entries, splits)
+    splits.side = None  # as long as the entries, and told now
     if learner.parameters.missing == "surrogate":
         splits, stands, route = stand_in(learner, front.batch, splits, route)
         growth.stands.append((front.ids, stands))
-    growth.splits.append((front.ids, growth.size + first, replace(splits, side=None)))
+    growth.splits.append((front.ids, growth.size + first, splits))
     # handed on without a name here, so that the arrays of a level end with it
     return _open_children(growth, learner, target, front, splits, send_entries(learner, front.batch, route, branches))
 
@@ -196,21 +192,21 @@ def _open_children(
 ) -> Open | None:
     """Record the children; those without rows become leaves at once."""
     entries, parent, branch = children.entries, children.parent, children.branch
-    rows = np.bincount(entries.node, minlength=len(parent))
-    occupied = rows > 0
-    depth = front.depth[parent] + 1
-    if not occupied.all():
-        entries = replace(entries, node=(np.cumsum(occupied) - 1)[entries.node], nodes=int(occupied.sum()))
+    occupied = np.flatnonzero(np.bincount(entries.node, minlength=len(parent)))
+    if len(occupied) < len(parent):
+        entries = replace(entries, node=np.searchsorted(occupied, entries.node), nodes=len(occupied))
     used = front.batch.used
     if used is not None:
         used = _use_up(learner, used[parent], splits.feature[parent])[occupied]
-    batch = make_batch(target, entries, used)
-    batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
-    impurity = learner.objective.impurity(batch.stats)
-    ids = _record(growth, batch, impurity, front.ids[parent], branch, depth, children.share, occupied)
-    growth.leaf[entries.row] = np.repeat(ids[occupied], batch.rows)
-    keep = _keep_open(growth, learner, batch, impurity, ids[occupied], depth[occupied])
-    ids, depth = ids[occupied], depth[occupied]
+    batch = make_batch(target, entries, learner.objective, used)
+    if learner.directions is not None:
+        batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
+    every_depth = front.depth[parent] + 1
+    depth = every_depth[occupied]
+    reason = _find_reasons(growth, learner, batch, depth)
+    ids = _record(growth, batch, reason, front.ids[parent], branch, every_depth, children.share, occupied)[occupied]
+    growth.leaf[entries.row] = ids.repeat(batch.rows)
+    keep = reason == 0
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         small = keep & (batch.rows < learner.sizes.scan)
         if small.any():
@@ -243,28 +239,21 @@ def _narrow_bounds(
 
 
 def _record(
-    growth: Growth, batch: Batch, impurity: Floats, parent: Ints, branch: Ints, depth: Ints, share: Floats,
-    occupied: NDArray[np.bool_] | None = None,
+    growth: Growth, batch: Batch, reason: Ints, parent: Ints, branch: Ints, depth: Ints, share: Floats,
+    occupied: Ints | None = None,
 ) -> Ints:  # fmt: skip
-    """Append the nodes; those not ``occupied`` get no rows and no statistics. Returns the ids of all."""
-    count = len(parent)
-    at = np.arange(count) if occupied is None else np.flatnonzero(occupied)
-    if occupied is None or occupied.all():
-        stats, rows, centre = batch.stats, batch.rows, batch.tally.centre
-    else:
-        stats, rows = np.zeros((len(batch.stats), count)), np.zeros(count, np.int64)
-        centre, spread = np.zeros((*batch.tally.centre.shape[:-1], count)), np.zeros(count)
-        stats[:, at], rows[at], centre[..., at], spread[at] = batch.stats, batch.rows, batch.tally.centre, impurity
-        impurity = spread
-    answer = np.full(count, np.nan)
-    if batch.answer is not None:
-        answer[at] = batch.answer
-    reason = np.full(count, int(LeafReason.EMPTY))
-    reason[at] = LeafReason.SPLIT
-    return growth.add_nodes(
-        {"parent": parent, "branch": branch, "depth": depth, "stats": stats, "rows": rows, "centre": centre,
-         "impurity": impurity, "reason": reason, "answer": answer, "share": share}
-    )  # fmt: skip
+    """Append nodes: those ``occupied``, which ``batch`` and ``reason`` tell of, and empty ones. Returns all ids."""
+    answer = np.full(len(reason), np.nan) if batch.answer is None else batch.answer
+    chunk = {"stats": batch.stats, "rows": batch.rows, "centre": batch.tally.centre, "impurity": batch.impurity,
+             "reason": reason, "answer": answer}  # fmt: skip
+    if occupied is not None and len(occupied) < len(parent):
+        for name, values in chunk.items():
+            chunk[name] = np.full((*values.shape[:-1], len(parent)), _OF_EMPTY.get(name, 0), values.dtype)
+            chunk[name][..., occupied] = values
+    return growth.add_nodes(chunk | {"parent": parent, "branch": branch, "depth": depth, "share": share})
+
+
+_OF_EMPTY = {"reason": LeafReason.EMPTY, "answer": np.nan}
 
 
 def _grow_best_first(
@@ -279,7 +268,7 @@ def _grow_best_first(
         if front.batch.binned is not None and int(front.batch.rows.max()) < learner.sizes.coarse:
             front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
-        _set_reasons(growth, front.ids, np.where(splits.feature >= 0, 0, LeafReason.NO_ADMISSIBLE_SPLIT))
+        _finish(growth, front.ids[splits.feature < 0], LeafReason.NO_ADMISSIBLE_SPLIT)
         gain = splits.score - learner.objective.baseline(front.batch.stats)
         weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
         for i in np.flatnonzero(splits.feature >= 0).tolist():
@@ -293,7 +282,7 @@ def _grow_best_first(
         rows -= len(alone.batch.entries.row)
         more = int(split.branches[0]) - 1
         if leaves + more > most:
-            _set_reasons(growth, alone.ids, np.array([LeafReason.MAX_LEAF_NODES]))
+            _finish(growth, alone.ids, LeafReason.MAX_LEAF_NODES)
             continue
         leaves += more
         children = _expand(growth, learner, target, alone, split)

@@ -131,12 +131,14 @@ class Objective:
         """(...) the impurity of nodes or branches, ``stats: (channel, ...)`` unaltered."""
         return self.criterion.family.impurity(self.alter(stats))
 
-    def tolerance(self, stats: Floats, selection: str = "criterion") -> Floats:
-        """(node,) how close to the best a score is tied with it; for C4.5's selection, the score within a feature."""
-        altered = self.alter(stats)
+    def tolerance(self, stats: Floats, selection: str = "criterion", impurity: Floats | None = None) -> Floats:
+        """(node,) how close to the best a score is tied with it; for C4.5's selection, the score within a feature.
+
+        ``impurity: (node,)``, where it is known already.
+        """
         if self.criterion.scale == "impurity" or (selection == "c45" and self.criterion.within):
-            return TOLERANCE * self.criterion.family.impurity(altered)
-        weight = self.criterion.family.weigh(altered)
+            return TOLERANCE * (self.impurity(stats) if impurity is None else impurity)
+        weight = self.criterion.family.weigh(self.alter(stats))
         return TOLERANCE * (weight if self.criterion.scale == "weight" else np.ones_like(weight))
 
     def baseline(self, stats: Floats) -> Floats:

@@ -48,7 +48,8 @@ class Rescorer:
         if statistic == "deviance" and (values is None or values.min() < 0):
             return np.full(len(place), np.nan)
         if statistic not in self._batches:
-            self._batches[statistic] = make_batch(replace(self._target, statistic=statistic), self._entries)
+            target = replace(self._target, statistic=statistic)
+            self._batches[statistic] = make_batch(target, self._entries, _OBJECTIVES[statistic])
         batch, candidates, weighed = self._batches[statistic], self._tables[table], self._weighed[table]
         layout = weighed.lay_out_for(candidates).narrow(np.unique(candidates.segment[place]))
         node = weighed.find_nodes(candidates, place)

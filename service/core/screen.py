@@ -60,52 +60,47 @@ def screens_all(learner: Learner, batch: Batch) -> bool:
     )
 
 
-def weigh_near(
-    learner: Learner, batch: Batch, features: Ints, tolerance: Floats | None = None
-) -> tuple[Block, list[Candidates]]:
-    """The cuts within the tie tolerance of their node's best among ``features``, which lack no values, and some more.
-
-    The features have lines in ``batch.ordered``; segments are line * nodes + node, cuts in order of their positions.
-    ``tolerance: (node,)`` is that of scores, where it is known already.
-    """
-    ordered = batch.pick_lines(features)
-    nodes, entries = batch.entries.nodes, len(batch.entries.row)
+def weigh_near(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
+    """What `find_near` finds among ``features``, which have lines in ``batch.ordered``, as candidates."""
+    nodes, ordered = batch.entries.nodes, batch.pick_lines(features)
     block = Block(np.tile(np.arange(nodes), len(features)), np.repeat(ordered.feature, nodes))
-    if tolerance is None:
-        tolerance = learner.objective.tolerance(batch.stats)
-    near = _find_near(learner, batch, ordered, tolerance)
-    line = near // entries
-    node = batch.entries.node[near - line * entries]
-    left = near - line * entries - batch.starts()[node] + 1
-    row = ordered.row.ravel()
-    lower, upper = row[near].astype(np.int64), row[near + 1].astype(np.int64)
-    cuts = Cuts(line * nodes + node, node, near, _sum_left(batch, row, near, node, left), left, lower, upper)
+    cuts = find_near(learner, batch, ordered, learner.objective.tolerance(batch.stats))
     return block, [build_cuts(batch.nodes(), cuts)]
 
 
-def part_rows(batch: Batch, node: Ints, cut: Ints) -> NDArray[np.bool_]:
+def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Cuts:
+    """The cuts within ``tolerance: (node,)`` of the best of their node among features that lack no values, and more.
+
+    Places are flat ones in ``ordered``, (line, entry), in whose order the cuts stand; segments are line * nodes + node.
+    """
+    nodes, entries = batch.entries.nodes, len(batch.entries.row)
+    left = np.arange(1, entries + 1) - batch.starts().repeat(batch.rows)
+    near = _find_places(learner, batch, ordered, tolerance, left)
+    line, place = np.divmod(near, entries)
+    node, rows = batch.entries.node[place], left[place]
+    row = ordered.row.ravel()
+    lower, upper = row[near].astype(np.int64), row[near + 1].astype(np.int64)
+    return Cuts(line * nodes + node, node, near, _sum_left(batch, row, near, node, rows), rows, lower, upper)
+
+
+def part_rows(batch: Batch, ordered: Ordered, node: Ints, cut: Ints) -> NDArray[np.bool_]:
     """(entry,) True right of its node's cut: ``node``, ``cut``: (cut,), the cuts as flat places in (line, entry)."""
-    ordered, entries = batch.ordered, len(batch.entries.row)
-    if ordered is None:
-        raise ValueError("the batch has no rows in order")
-    line, last = np.zeros(batch.entries.nodes, np.int64), np.full(batch.entries.nodes, entries)
-    line[node] = cut // entries
+    entries = len(batch.entries.row)
+    begin, last = np.zeros(batch.entries.nodes, np.int64), np.full(batch.entries.nodes, entries)
     last[node] = cut % entries
-    place, of_entry = np.arange(entries), batch.entries.node
+    begin[node] = cut - last[node]
+    place = np.arange(entries)
     right = np.empty(batch.tally.all_rows, bool)
     # every line holds the rows of a node at the same places: the line of its cut tells where each row stands
-    right[ordered.row[line[of_entry], place]] = place > last[of_entry]
+    right[ordered.row.take(begin.repeat(batch.rows) + place)] = place > last.repeat(batch.rows)
     return right[batch.entries.row]
 
 
-def _find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Ints:
-    """(cut,) flat places in (line, entry) after which the cuts lie."""
-    start, node = batch.starts(), batch.entries.node
-    left = np.arange(1, len(node) + 1) - start[node]
-    right = batch.rows[node] - left
-    least = max(learner.parameters.min_samples_leaf, 1)
-    allowed = (left >= least) & (right >= least)
-    factor = np.where(allowed, _find_scale(batch)[node] / np.maximum(left * right, 1), 0.0)
+def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, left: Ints) -> Ints:
+    """(cut,) flat places in (line, entry) after which the cuts lie; ``left: (entry,)`` rows are left of each place."""
+    start, right = batch.starts(), batch.rows.repeat(batch.rows) - left
+    allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
+    factor = np.where(allowed, _find_scale(batch) / np.maximum(left * right, 1), 0.0)
     planes = _list_planes(batch, left)
 
     def score(lines: slice) -> tuple[Floats, Floats]:
@@ -115,13 +110,13 @@ def _find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floa
         scores[:, :-1] *= code[:, 1:] != code[:, :-1]
         return scores, np.maximum.reduceat(scores.max(0), start)
 
-    step = max(1, PORTION // len(node))
+    step = max(1, PORTION // len(left))
     portions = [slice(begin, begin + step) for begin in range(0, len(ordered.row), step)]
     scored = run_parallel(score, portions, worth=ordered.row.size > PARALLEL_CELLS)
     best = np.max([best for _, best in scored], axis=0) if len(scored) > 1 else scored[0][1]
-    floor = np.maximum(best - _find_margin(batch, tolerance), TINY)[node]
+    floor = np.maximum(best - _find_margin(batch, tolerance), TINY).repeat(batch.rows)
     near = [
-        np.flatnonzero(scores >= floor) + lines.start * len(node)
+        np.flatnonzero(scores >= floor) + lines.start * len(left)
         for (scores, _), lines in zip(scored, portions, strict=True)
     ]
     return near[0] if len(near) == 1 else np.concatenate(near)
@@ -176,11 +171,11 @@ def _list_planes(batch: Batch, left: Ints) -> Planes:
     return Planes(label, expect(batch.sums[0]), np.arange(batch.tally.classes))
 
 
-def _find_scale(batch: Batch) -> Floats:
-    """(node,) the gain by sum of d^2 / (n (N - n))."""
+def _find_scale(batch: Batch) -> Floats | float:
+    """(entry,) the gain by sum of d^2 / (n (N - n)); one number where it is the same for all."""
     if batch.tally.classes:
-        return np.full(batch.entries.nodes, 2.0 if batch.tally.classes == 2 else 1.0)
-    return np.square(_find_units(batch))
+        return 2.0 if batch.tally.classes == 2 else 1.0
+    return np.square(_find_units(batch)).repeat(batch.rows)
 
 
 def _round_offsets(batch: Batch) -> Ints:
@@ -205,23 +200,22 @@ def _find_margin(batch: Batch, tolerance: Floats) -> Floats:
     of what is expected, of the order of the entries. Numbers are rounded to units of 2^-OFFSET_BITS of the largest,
     whose square is at most N times the variance: N of them are off by half of one.
     """
-    rounding = 0.0 if batch.tally.classes else 4 * 2.0**-OFFSET_BITS
-    error = TOLERANCE + len(batch.entries.row) * 2.0**-50 + batch.rows * rounding
-    return np.asarray(tolerance * (error / TOLERANCE))
+    margin = tolerance * (1 + len(batch.entries.row) * (2.0**-50 / TOLERANCE))
+    if not batch.tally.classes:
+        margin += tolerance * batch.rows * (4 * 2.0**-OFFSET_BITS / TOLERANCE)
+    return np.asarray(margin)
 
 
 def _sum_left(batch: Batch, row: NDArray[np.int32], cut: Ints, node: Ints, left: Ints) -> list[Ints]:
     """Exact sums (class or 1, cut) left of the flat places ``cut`` of ``row``: of the shorter side, or the rest."""
     right = batch.rows[node] - left
-    length = np.minimum(left, right)
-    first = np.where(left <= right, cut + 1 - left, cut + 1)
-    end = np.cumsum(length)
-    inside = np.repeat(first - (end - length), length) + np.arange(end[-1] if len(end) else 0)
-    group, row = np.repeat(np.arange(len(cut)), length), row.take(inside)
-    short = _sum_rows(batch.tally, row, group, len(cut))
-    return [
-        np.where(left <= right, part, whole[:, node] - part) for part, whole in zip(short, batch.sums, strict=False)
-    ]
+    shorter = left <= right
+    length = np.where(shorter, left, right)
+    end = length.cumsum()
+    shift = cut + 1 - end + np.where(shorter, 0, length)
+    inside = shift.repeat(length) + np.arange(end[-1] if len(end) else 0)
+    short = _sum_rows(batch.tally, row.take(inside), np.arange(len(cut)).repeat(length), len(cut))
+    return [np.where(shorter, part, whole[:, node] - part) for part, whole in zip(short, batch.sums, strict=False)]
 
 
 def _sum_rows(tally: Tally, row: NDArray[np.int32], group: Ints, groups: int) -> Iterator[Ints]:

@@ -17,10 +17,11 @@ from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
-from service.core.judge import judge
+from service.core.cuts import part_nodes
 from service.core.nominate import Board, Nominees
 from service.core.parallel import run_parallel
-from service.core.screen import can_screen, part_rows, screens_all, weigh_near
+from service.core.scan import Ordered
+from service.core.screen import can_screen, find_near, part_rows, screens_all, weigh_near
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
@@ -33,7 +34,7 @@ KEPT_CELLS = 2_000_000
 """Up to so many rows x features the candidates are kept until the winner is known; beyond it they are weighed again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Splits:
     """The best split of each node of a batch; everything is (node,) unless its shape is given.
 
@@ -104,8 +105,8 @@ def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Spl
 
 def _search_run(learner: Learner, batch: Batch) -> Splits:
     nodes, features = batch.entries.nodes, len(learner.features)
-    if len(batch.entries.row) * features <= KEPT_CELLS and screens_all(learner, batch):
-        return _search_screened(learner, batch)
+    if batch.ordered is not None and len(batch.entries.row) * features <= KEPT_CELLS and screens_all(learner, batch):
+        return _search_screened(learner, batch, batch.ordered)
     nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0, -np.inf)))
     boards = []
     small = len(batch.entries.row) * features <= KEPT_CELLS
@@ -129,27 +130,31 @@ def _search_run(learner: Learner, batch: Batch) -> Splits:
     return replace(splits, category=np.concatenate([splits.category, *category], axis=1))
 
 
-def _search_screened(learner: Learner, batch: Batch) -> Splits:
-    """All features are screened together: the first of each node's tied best cuts, which stand in feature order."""
-    objective, splits = learner.objective, _no_splits(batch.entries.nodes)
-    tolerance = objective.tolerance(batch.stats)
-    block, (table,) = weigh_near(learner, batch, np.arange(len(learner.features)), tolerance)
-    judged, node = judge(learner, batch, block, table, tolerance), block.node[table.segment]
-    score = np.where(judged.reason == 0, judged.within, -np.inf)
+def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits:
+    """All features are screened together: the first of each node's tied best cuts, which stand in feature order.
+
+    Of what `judge` has to say of candidates only the gain is left: see `can_screen`.
+    """
+    nodes, splits = batch.entries.nodes, _no_splits(batch.entries.nodes)
+    tolerance = learner.objective.tolerance(batch.stats, impurity=batch.impurity)
+    cuts = find_near(learner, batch, ordered, tolerance)
+    branches = part_nodes(batch.nodes(), cuts)
+    score = learner.objective.score(branches, branches.sum(1))
+    allowed = (score > tolerance[cuts.node]) & (score >= learner.parameters.min_gain)
     best = splits.score.copy()
-    np.maximum.at(best, node, score)
+    np.maximum.at(best, cuts.node, np.where(allowed, score, -np.inf))
     # backwards, so that the first of a node is written last
-    tied = np.flatnonzero((score >= (best - tolerance)[node]) & (score > -np.inf))[::-1]
-    first = np.full(batch.entries.nodes, -1)
-    first[node[tied]] = tied
+    tied = np.flatnonzero(allowed & (score >= (best - tolerance)[cuts.node]))[::-1]
+    first = np.full(nodes, -1)
+    first[cuts.node[tied]] = tied
     chosen = np.flatnonzero(first >= 0)
     place = first[chosen]
-    branches = table.branches[:, :, place]
-    splits.feature[chosen] = block.feature[table.segment[place]]
-    splits.form[chosen], splits.branches[chosen] = table.form, 2
-    splits.score[chosen] = objective.score(branches, branches.sum(1))
-    splits.lower[chosen], splits.upper[chosen] = table.lower[place], table.upper[place]
-    return replace(splits, side=part_rows(batch, chosen, table.position[place] // 2))
+    splits.feature[chosen] = ordered.feature[cuts.segment[place] // nodes]
+    splits.form[chosen], splits.branches[chosen] = Form.THRESHOLD, 2
+    splits.score[chosen] = score[place]
+    splits.lower[chosen], splits.upper[chosen] = cuts.lower[place], cuts.upper[place]
+    splits.side = part_rows(batch, ordered, chosen, cuts.place[place])
+    return splits
 
 
 Weigh = Callable[[Learner, Batch, Ints], tuple[Block, list[Candidates]]]
@@ -222,10 +227,10 @@ def resolve(learner: Learner, splits: Splits, board: Board, chosen: Ints, best: 
 
 
 def _no_splits(nodes: int) -> Splits:
-    ints = [np.zeros(nodes, np.int64) for _ in range(6)]
-    ints[0][:] = -1
-    ints[3][:] = NO_ROUTE
-    return Splits(ints[0], ints[1], np.full(nodes, -np.inf), ints[2], ints[3], ints[4], ints[5], np.empty((3, 0), int))
+    feature, form, branches, missing_to, lower, upper = np.zeros((6, nodes), np.int64)
+    feature[:], missing_to[:] = -1, NO_ROUTE
+    score, category = np.full(nodes, -np.inf), np.empty((3, 0), np.int64)
+    return Splits(feature, form, score, branches, missing_to, lower, upper, category)
 
 
 def _describe(learner: Learner, splits: Splits, table: Candidates, block: Block, node: Ints, place: Ints) -> Ints:

@@ -87,7 +87,7 @@ def _search_draw(
     for nodes, entries in _walk_levels(tree, learner, target, drawn):
         used = None if parameters.reuse_features is True else find_used(learner, tree, nodes)
         bounds = None if audited.bounds is None else audited.bounds[:, nodes]
-        batch = make_batch(target, entries, used, bounds)
+        batch = make_batch(target, entries, learner.objective, used, bounds)
         few = int(batch.rows.max()) < learner.sizes.scan
         splits = search(learner, lay_out(learner, batch, few=few))
         found.feature[number, nodes] = np.where(_are_few(learner, batch), NO_SPLIT, splits.feature)

@@ -43,10 +43,11 @@ BLOCK_CELLS = 250_000
 class Batch:
     """Nodes that are searched together.
 
-    ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``, ``rows: (node,)``. ``ordered`` holds the same
-    entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)`` marks features
-    that the path used up; ``bounds: (2, node)`` are the least and greatest prediction that monotonic ancestors allow;
-    None: no such rule. ``answer: (node,)`` is what a batch just made says of its nodes, if that is not the mean.
+    ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``; ``rows``, ``impurity``: (node,). ``ordered``
+    holds the same entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)``
+    marks features that the path used up; ``bounds: (2, node)`` are the least and greatest prediction that monotonic
+    ancestors allow; None: no such rule. ``answer: (node,)`` is what a batch just made says of its nodes, if that is
+    not the mean.
     """
 
     entries: Entries
@@ -54,6 +55,7 @@ class Batch:
     sums: list[Ints]
     stats: Floats
     rows: Ints
+    impurity: Floats
     used: NDArray[np.bool_] | None = None
     bounds: Floats | None = None
     ordered: Ordered | None = None
@@ -74,12 +76,12 @@ class Batch:
 
     def starts(self) -> Ints:
         """(node,) where each node's entries begin."""
-        return np.cumsum(self.rows) - self.rows
+        return self.rows.cumsum() - self.rows
 
     def take(self, inside: Selection, keep: Selection) -> Batch:
         """Some of the nodes, ``keep``, with their entries, ``inside``."""
         rows = self.rows[keep]
-        node = np.repeat(np.arange(len(rows)), rows)
+        node = np.arange(len(rows)).repeat(rows)
         entries = self.entries.take(inside, node, len(rows))
         return Batch(
             entries,
@@ -87,6 +89,7 @@ class Batch:
             [s[:, keep] for s in self.sums],
             self.stats[:, keep],
             rows,
+            self.impurity[keep],
             None if self.used is None else self.used[keep],
             None if self.bounds is None else self.bounds[:, keep],
             None if self.ordered is None else self.ordered.take(inside),
@@ -95,7 +98,7 @@ class Batch:
 
     def keep(self, kept: NDArray[np.bool_]) -> Batch:
         """The nodes that are ``kept: (node,)``; looking them out is many times quicker than a mask."""
-        return self.take(np.flatnonzero(np.repeat(kept, self.rows)), np.flatnonzero(kept))
+        return self.take(np.flatnonzero(kept.repeat(self.rows)), np.flatnonzero(kept))
 
     def run(self, first: int, last: int) -> Batch:
         """The nodes from ``first`` up to ``last``."""
@@ -160,7 +163,11 @@ class Learner:
 
 
 def make_batch(
-    target: Target, entries: Entries, used: NDArray[np.bool_] | None = None, bounds: Floats | None = None
+    target: Target,
+    entries: Entries,
+    objective: Objective,
+    used: NDArray[np.bool_] | None = None,
+    bounds: Floats | None = None,
 ) -> Batch:
     """The statistics of the nodes that ``entries`` are in; every node has at least one entry."""
     tally = Tally(target, entries)
@@ -174,7 +181,7 @@ def make_batch(
     if tally.pairs is not None:
         total, answer = tally.pairs.find_medoids(entries.row, rows)
         stats = np.concatenate([stats, (total / (2.0 * stats[0]))[None]])
-    return Batch(entries, tally, sums, stats, rows, used, bounds, answer=answer)
+    return Batch(entries, tally, sums, stats, rows, objective.impurity(stats), used, bounds, answer=answer)
 
 
 def list_blocks(learner: Learner, features: Ints, entries: int) -> Iterator[Ints]:

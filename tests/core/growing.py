@@ -56,7 +56,7 @@ def make_root(
     row = np.argsort(of_row, kind="stable")
     weight = None if target.weight is None else target.weight[row]
     entries = Entries(row, of_row[row], int(of_row.max()) + 1, weight)
-    batch = lay_out(learner, make_batch(target, entries))
+    batch = lay_out(learner, make_batch(target, entries, learner.objective))
     # growth bins the root, whose rows stand in their own order
     return learner, batch if batch.binned is None else replace(batch, binned=batch.binned.reorder(row))
 

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core.candidates import MISSING_POSITION, NO_ROUTE, Form
+from service.core.criteria import CRITERIA
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
+from service.core.objective import Objective
 from service.core.schema import Target
 from service.core.statistics import Entries
 from service.core.weigh import Batch, make_batch
@@ -59,7 +61,8 @@ def make_batches(kind: str, rows: ROWS) -> tuple[Batch, list[int]]:
     rows = sorted(rows, key=lambda row: row[0])
     node = np.unique([row[0] for row in rows], return_inverse=True)[1].astype(np.int64)
     target = make_target(kind, rows)
-    batch = make_batch(target, Entries(np.arange(len(rows)), node, int(node.max()) + 1, target.weight))
+    objective = Objective(CRITERIA["variance" if kind == "numbers" else "gini"])
+    batch = make_batch(target, Entries(np.arange(len(rows)), node, int(node.max()) + 1, target.weight), objective)
     return batch, [row[1] for row in rows]
 
 
