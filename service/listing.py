@@ -16,8 +16,9 @@ from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.foremost import MOST, bin_numbers, list_foremost, tells_foremost
 from service.core.listing import Listing
-from service.core.ranking import rank_by
+from service.core.ranking import count_better, rank_by
 from service.core.statistics import Ints
+from service.core.surpass import count_surpassing
 from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node
 from service.core.tree import Tree
 from service.listing_large import LargeView
@@ -54,13 +55,21 @@ def make_recent(size: int = RECENT_BYTES) -> Recent:
 class DataView:
     """What a query wants of one node, weighed again from the retained data.
 
-    Unless it ``is_counted`` there are more candidates than it has.
+    Unless it ``is_counted`` there are more candidates than it has. ``most``: only so many of the node's best are
+    certain to be in the listing; None: all are.
     """
 
     def __init__(
-        self, audited: Audited, listing: Listing, place: int, query: SplitQuery, *, is_counted: bool = True
+        self,
+        audited: Audited,
+        listing: Listing,
+        place: int,
+        query: SplitQuery,
+        *,
+        is_counted: bool = True,
+        most: int | None = None,
     ) -> None:
-        self.is_counted = is_counted
+        self.is_counted, self._most = is_counted, most
         self.node = int(listing.nodes[place])
         self._audited, self._listing, self._place = audited, listing, place
         self._rows, self._measure = listing.find_rows(place), query.measure
@@ -70,6 +79,11 @@ class DataView:
     def __len__(self) -> int:
         """How many candidates there are."""
         return len(self._chosen)
+
+    def count_better(self, score: float) -> int | None:
+        """How many admissible candidates of the node score more, by the criterion; None where it knows too few."""
+        better = count_better(self._listing.score[self._rows], self._listing.rank[self._rows], score)
+        return None if self._most is not None and better >= self._most else better
 
     def head(self) -> dict[str, Any]:
         """What is said of the node; under another measure than the model's also what that would have taken."""
@@ -171,14 +185,20 @@ class DataSource:
         most = 1 if query.chosen else wanted
         kept = self._recent.peek(key := (f"{self._model} foremost {most}", node))
         if kept is None:
-            bins = cast("Binned", self._recent.get((self._model, BINS), partial(bin_numbers, self.audited)))
-            kept = list_foremost(self.audited, node, most, bins)
+            kept = list_foremost(self.audited, node, most, self._bin_numbers())
         if kept is None:
             return None
         listing = cast("Listing", self._recent.get(key, lambda: kept))
         known = query.chosen or query.top is not None
         top = query.top if query.top is not None else wanted
-        return DataView(self.audited, listing, 0, replace(query, top=top), is_counted=bool(known))
+        return DataView(self.audited, listing, 0, replace(query, top=top), is_counted=bool(known), most=most)
+
+    def _bin_numbers(self) -> Binned:
+        return cast("Binned", self._recent.get((self._model, BINS), partial(bin_numbers, self.audited)))
+
+    def count_surpassing(self, node: int, score: float) -> int:
+        """How many admissible candidates of a large node score more than this, where its view does not know."""
+        return count_surpassing(self.audited, node, score, self._bin_numbers())
 
     def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure

@@ -11,6 +11,7 @@ from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.listing import Listing
+from service.core.ranking import count_better
 from service.core.statistics import Ints
 from service.core.survey import Survey
 from service.rendering import show_head, show_number, show_surrogates
@@ -31,6 +32,10 @@ class LargeView:
     def __len__(self) -> int:
         """How many candidates there are."""
         return len(self._chosen)
+
+    def count_better(self, score: float) -> int:
+        """How many admissible candidates of the node score more, by the criterion."""
+        return count_better(self._own.score, self._own.rank, score)
 
     def head(self) -> dict[str, Any]:
         """What is said of the node; under another measure also what that would have taken."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.audit import Audited, list_candidates
+from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.encoding import CodedFeature
 from service.core.errors import Fault, InvalidData, pointer
@@ -20,6 +20,7 @@ from service.core.what_if import pick_described, weigh_described
 from service.errors import InvalidRequest, NotFound, NotRetained
 from service.listing import DataSource, Recent, open_source
 from service.rendering_candidates import show_candidates
+from service.split_query import SplitQuery
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -42,10 +43,15 @@ def score_described(
     source = open_source(record, tree, store, recent)
     if not isinstance(source, DataSource):
         raise NotRetained("to score a split of your own the training data are needed; train with retain='data'")
+    return score_at(source, node, feature, split)
+
+
+def score_at(source: DataSource, node: int, feature: str, split: Mapping[str, Any]) -> dict[str, Any]:
+    """As `score_described`, at a node that is there."""
     audited = source.audited
     index = _find_feature(audited, feature)
     begin = int(audited.begin[node])
-    here = audited.row[begin : begin + int(tree.rows[node])]
+    here = audited.row[begin : begin + int(audited.tree.rows[node])]
     outcome, form = _read_split(audited.learner.features[index], split, here)
     side = _read_side(audited, split)
     alone, listing = weigh_described(audited, node, index, outcome, multiway=form == Form.MULTIWAY)
@@ -66,19 +72,18 @@ def score_described(
 
 def _compare(source: DataSource, node: int, shown: dict[str, Any]) -> dict[str, Any]:
     """Where the split would rank among all that were weighed, and how far it is from the best of them."""
-    listing = list_candidates(source.audited, np.array([node]))
-    best = np.flatnonzero(listing.rank == 1)
-    better = listing.score[(listing.rank > 0) & np.isfinite(listing.score)]
+    score = shown["score"] if isinstance(shown["score"], float) else None
+    (view,) = source.view_nodes(np.array([node]), SplitQuery(top=1), end=1)
     shown["rank"] = None
-    if shown["admissible"] and isinstance(shown["score"], float):
-        shown["rank"] = int((better > shown["score"]).sum()) + 1
-    if not len(best):
-        return {"best": None, "gap": None}
-    first = show_candidates(source.audited, listing, best, listing.rank[best])[0]
+    if shown["admissible"] and score is not None:
+        better = view.count_better(score)
+        # of a large node there is no more to be seen than the best
+        shown["rank"] = 1 + (source.count_surpassing(node, score) if better is None else better)
+    best = next((split for split in view.render(0, 1) if split["rank"] == 1), None)
     gap = None
-    if isinstance(first["score"], float) and isinstance(shown["score"], float):
-        gap = first["score"] - shown["score"]
-    return {"best": first, "gap": gap}
+    if best is not None and isinstance(best["score"], float) and score is not None:
+        gap = best["score"] - score
+    return {"best": best, "gap": gap}
 
 
 def _find_feature(audited: Audited, name: str) -> int:

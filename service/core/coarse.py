@@ -76,10 +76,7 @@ def weigh_foremost(learner: Learner, batch: Batch, most: int) -> tuple[Block, li
         raise ValueError("the batch has no bins")
     nodes, lines = batch.entries.nodes, range(len(binned.feature))
     block = Block(np.tile(np.arange(nodes), len(lines)), np.repeat(binned.feature, nodes))
-    widths = [next(width for width in WIDTHS if bins < width) for bins in binned.bins]
-    cells = {width: _lay_out_cells(batch, width) for width in set(widths)}
-
-    counted = run_parallel(lambda line: _count_line(learner, batch, line, widths[line], cells[widths[line]]), lines)
+    counted = count_bins(learner, batch, binned)
     best = np.tile(np.max([line.best for line in counted], axis=0), (len(counted), 1))
     if most > 1:
         best = _find_less(counted, most)
@@ -98,6 +95,14 @@ def weigh_foremost(learner: Learner, batch: Batch, most: int) -> tuple[Block, li
         return block, [build_cuts(batch.nodes(), cuts)]
     tables = [build_directed(batch.nodes(), cuts, lacking), build_missing(batch.nodes(), block.node, lacking)]
     return block, [table for table in tables if len(table.segment)]
+
+
+def count_bins(learner: Learner, batch: Batch, binned: Binned) -> list[Counted]:
+    """The bins of each line."""
+    widths = [next(width for width in WIDTHS if bins < width) for bins in binned.bins]
+    cells = {width: _lay_out_cells(batch, width) for width in set(widths)}
+    lines = range(len(widths))
+    return run_parallel(lambda line: _count_line(learner, batch, line, widths[line], cells[widths[line]]), lines)
 
 
 def _find_less(counted: list[Counted], most: int) -> Floats:

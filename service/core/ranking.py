@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,11 @@ def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
     best = score.max(initial=-np.inf)
     tied = ranked & (score >= best - TOLERANCE * abs(best)) if np.isfinite(best) else ranked & (score == best)
     return rank_keys(listing.node[rows], ranked, [tied.astype(float), np.where(tied, 0.0, score)])
+
+
+def count_better(score: Floats, rank: NDArray[np.integer[Any]], above: float) -> int:
+    """How many of the candidates that have a rank, all of them in a node, score more than ``above``."""
+    return int(np.count_nonzero((rank > 0) & (score > above) & (score < np.inf)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,76 @@
+"""How many candidates of a large node score more than one of them: counted, not listed, a feature at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from service.core.audit import Audited, rebuild_batch, weigh_run
+from service.core.bins import Binned
+from service.core.coarse import count_bins
+from service.core.encoding import argsort_numbers
+from service.core.judge import judge
+from service.core.parallel import run_parallel
+from service.core.statistics import Ints
+from service.core.weigh import Batch, Learner, list_blocks
+
+PORTION = 2**15
+"""Cuts are scored so many at a time, which the processor's cache holds."""
+
+
+def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) -> int:
+    """How many admissible candidates of a node score more than an admissible one that has this ``score``.
+
+    For models of which `foremost.tells_foremost` is True: there what scores more is admissible, too, if its branches
+    have rows enough. ``bins``: see `foremost.bin_numbers`.
+    """
+    learner = audited.learner
+    batch = rebuild_batch(audited, np.array([node]))
+    batch.tally.spread_over_rows()  # once, for all threads share it
+    plain = [f for f in bins.feature.tolist() if batch.tally.counts_rows and not learner.features[f].has_missing]
+    apart = np.setdiff1d(np.arange(len(learner.features)), plain)
+    runs = list(list_blocks(learner, apart, len(batch.entries.row)))
+    promising = np.intersect1d(_find_promising(learner, batch, score, bins), plain).tolist()
+    return sum(
+        run_parallel(lambda feature: _count_cuts(learner, batch, feature, score), promising)
+        + run_parallel(lambda run: _count_run(learner, batch, run, score), runs)
+    )
+
+
+def _find_promising(learner: Learner, batch: Batch, score: float, bins: Binned) -> Ints:
+    """The binned features that may have a cut of more than ``score``."""
+    batch = replace(batch, binned=bins.reorder(batch.entries.row))
+    most = [max(line.score.max(), line.bound.max()) for line in count_bins(learner, batch, bins)]
+    return np.asarray(bins.feature[np.array(most) > score])
+
+
+def _count_cuts(learner: Learner, batch: Batch, feature: int, score: float) -> int:
+    """Of a number that no row lacks, where each row weighs 1: running sums of the classes are enough."""
+    if batch.used is not None and batch.used[0, feature]:
+        return 0
+    row = batch.entries.row
+    numbers = learner.features[feature].numbers[row]
+    order = argsort_numbers(numbers)
+    numbers, label = numbers[order], np.asarray(batch.tally.label)[row[order]]
+    entries, least = len(row), learner.parameters.min_samples_leaf
+    cuts = np.zeros(entries, bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=cuts[:-1])
+    cuts[: least - 1] = cuts[entries - least :] = False
+    classes, whole, before = np.arange(batch.tally.classes)[:, None], batch.stats, np.zeros_like(batch.stats)
+    known, count = learner.objective.alter(whole), 0
+    for portion in np.array_split(np.arange(entries), max(1, entries // PORTION)):
+        left = before + np.cumsum(label[portion] == classes, axis=1)
+        before = left[:, -1:]
+        branches = learner.objective.alter(np.stack([left, whole - left], axis=1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            better = learner.objective.score(branches, known) > score
+        count += int(np.count_nonzero(better & cuts[portion]))
+    return count
+
+
+def _count_run(learner: Learner, batch: Batch, run: Ints, score: float) -> int:
+    """Of any features: their candidates, as they are listed."""
+    block, tables, _ = weigh_run(learner, batch, run)
+    judged = [judge(learner, batch, block, table) for table in tables]
+    return sum(int(np.count_nonzero((each.reason == 0) & (each.within > score))) for each in judged)
