@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import orjson
 
 from service.core.audit import Audited, prepare_audit
-from service.core.encoding import CodedFeature, smallest_unsigned
+from service.core.encoding import CodedFeature, Numbers, smallest_unsigned
+from service.core.folds import take_target
 from service.core.learn import Learnt, build_learner
 from service.core.pairs import Pairs
 from service.core.parameters import Parameters
 from service.core.schema import Feature, Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
-from service.errors import DamagedModel
+from service.errors import DamagedModel, NotRetained
 from service.store.records import ModelRecord
 
 DATA_FORMAT = 1
@@ -27,22 +29,22 @@ FEW_LEVELS = 2**16
 
 
 def pack_data(learnt: Learnt, target: Target) -> dict[str, Any]:
-    """The training data in compact form, and the leaf of each row."""
-    leaf = learnt.leaf.astype(smallest_unsigned(learnt.tree.nodes))
+    """The training data in compact form, and the leaf of each row; apart, what was held out to prune by."""
+    held = learnt.held
     return {
         "layout": DATA_FORMAT,
-        "features": [_pack_feature(coded) for coded in learnt.learner.features],
-        "target": _pack_target(target),
-        "weight": target.weight,
-        "leaf": leaf,
+        **_pack_rows(learnt.learner.features, target),
+        "leaf": learnt.leaf.astype(smallest_unsigned(learnt.tree.nodes)),
+        "held": None if held is None else {"row": held.row, **_pack_rows(held.features, held.target)},
     }
 
 
-def _pack_target(target: Target) -> Any:  # noqa: ANN401 - an array
-    """Codes, numbers, or the dissimilarities of all pairs."""
+def _pack_rows(features: Sequence[CodedFeature], target: Target) -> dict[str, Any]:
+    plain: dict[str, Any] = {"features": [_pack_feature(coded) for coded in features], "weight": target.weight}
     if target.pairs is not None:
-        return target.pairs.distance
-    return target.values if target.codes is None else target.codes
+        pairs = target.pairs
+        return plain | {"target": pairs.distance, "answers": list(pairs.answers), "order": pairs.order}
+    return plain | {"target": target.values if target.codes is None else target.codes}
 
 
 def _pack_feature(coded: CodedFeature) -> dict[str, Any]:
@@ -72,20 +74,81 @@ def _unpack_feature(feature: Feature, plain: Mapping[str, Any]) -> CodedFeature:
 def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Audited:
     """What the audit needs, from the record, the tree and the packed data."""
     _check_format(record, data)
-    features = tuple(_unpack_feature(f, plain) for f, plain in zip(tree.features, data["features"], strict=True))
-    shown = record.body["schema"]["target"]
+    features, target = _unpack_rows(record, tree, data)
+    whole = target if data.get("held") is None else _join_targets(target, _unpack_target(record, tree, data["held"]))
     parameters = Parameters(**record.body["parameters"])
-    weight = None if data["weight"] is None else np.asarray(data["weight"])
-    if parameters.criterion == "dissimilarity":
-        pairs = Pairs(np.asarray(data["target"]), weight)
-        target = Target(shown["name"], weight=weight, statistic="pairs", pairs=pairs)
-    elif tree.classes:
-        target = Target(shown["name"], tree.classes, np.asarray(data["target"]), weight=weight)
-    else:
-        names = tuple(shown.get("names", ()))
-        target = Target(shown["name"], values=np.asarray(data["target"]), weight=weight, names=names)
-    learner = build_learner(features, target, parameters, shown.get("positive_class"))[0]
+    # class weights and priors were worked out for all rows
+    learner = build_learner(features, whole, parameters, record.body["schema"]["target"].get("positive_class"))[0]
     return prepare_audit(learner, target, tree, np.asarray(data["leaf"]))
+
+
+def unpack_training(
+    record: ModelRecord, tree: Tree, data: Mapping[str, Any]
+) -> tuple[tuple[CodedFeature, ...], Target]:
+    """All that the model was learnt from, the rows in their order, those held out among them.
+
+    Raises `NotRetained` where a release that kept less of it wrote the file.
+    """
+    _check_format(record, data)
+    parameters = Parameters(**record.body["parameters"])
+    lacks = {
+        "the rows that were held out of its growth": parameters.pruning == "reduced_error" and "held" not in data,
+        "the targets that its dissimilarities are of": parameters.criterion == "dissimilarity" and "order" not in data,
+    }
+    for lack, lacking in lacks.items():
+        if lacking:
+            message = f'an earlier release did not keep {lack} for model {record.id}: post the training data as "data"'
+            raise NotRetained(message)
+    features, target = _unpack_rows(record, tree, data)
+    held = data.get("held")
+    if held is None:
+        return features, target
+    others, of_others = _unpack_rows(record, tree, held)
+    row = np.asarray(held["row"])
+    grown = np.setdiff1d(np.arange(target.rows + len(row)), row)
+    order = np.argsort(np.concatenate([grown, row]))
+    joined = tuple(_join_features(one, other).take(order) for one, other in zip(features, others, strict=True))
+    return joined, take_target(_join_targets(target, of_others), order)
+
+
+def _unpack_rows(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> tuple[tuple[CodedFeature, ...], Target]:
+    features = tuple(_unpack_feature(f, packed) for f, packed in zip(tree.features, plain["features"], strict=True))
+    return features, _unpack_target(record, tree, plain)
+
+
+def _unpack_target(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> Target:
+    shown = record.body["schema"]["target"]
+    name, names = shown["name"], tuple(shown.get("names", ()))
+    weight = None if plain["weight"] is None else np.asarray(plain["weight"])
+    told = np.asarray(plain["target"])
+    if record.body["task"] == "dissimilarity":
+        order = None if plain.get("order") is None else np.asarray(plain["order"])
+        pairs = Pairs(told, weight, plain.get("answers", ()), order)
+        return Target(name, weight=weight, statistic="pairs", names=names, pairs=pairs)
+    if tree.classes:
+        return Target(name, tree.classes, told, weight=weight)
+    return Target(name, values=told, weight=weight, names=names)
+
+
+def _join_features(one: CodedFeature, other: CodedFeature) -> CodedFeature:
+    """The rows of one and then those of the other."""
+    if one.feature.kind != "numeric":
+        return CodedFeature(one.feature, codes=np.concatenate([one.codes, other.codes]))
+    missing = np.concatenate([one.is_missing(), other.is_missing()])
+    numbers: Numbers = np.concatenate([one.numbers, other.numbers])
+    return CodedFeature(
+        one.feature, numbers=numbers, missing=missing if one.feature.integer and missing.any() else None
+    )
+
+
+def _join_targets(one: Target, other: Target) -> Target:
+    """The rows of one and then those of the other."""
+
+    def join(name: str) -> Any:  # noqa: ANN401 - an array or None
+        parts = getattr(one, name), getattr(other, name)
+        return None if parts[0] is None else np.concatenate(parts)
+
+    return replace(one, codes=join("codes"), values=join("values"), weight=join("weight"))
 
 
 def pack_summary(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,8 @@ def decide_retention(request: TrainingRequest, learnt: Learnt, settings: Setting
     """What to keep for the audit; a warning is added where that is less than was asked for."""
     asked = request.retain or settings.retain
     pairs = learnt.target.rows if learnt.target.pairs is not None else 0
-    cells = len(learnt.leaf) * max(len(learnt.tree.features) + pairs, 1)
+    rows = len(learnt.leaf) + learnt.pruning.held_out
+    cells = rows * max(len(learnt.tree.features) + pairs, 1)
     if asked != "data" or cells <= settings.max_retained_cells:
         return asked
     warnings.append(

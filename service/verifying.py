@@ -17,7 +17,7 @@ from service.provenance import list_versions, show_tie_rule
 from service.pruning import repeat_pruning
 from service.readers.cells import Declared
 from service.rendering import show_tree_node
-from service.retention import unpack_data
+from service.retention import unpack_training
 from service.settings import Settings
 from service.store.audit_log import hash_json
 from service.store.models import ModelStore
@@ -67,16 +67,11 @@ def log_verification(record: ModelRecord, found: Mapping[str, Any], job_id: str 
 
 
 def check_retained(record: ModelRecord) -> None:
-    """Raise `NotRetained` unless the model kept all that it was trained on."""
-    parameters = record.body["parameters"]
-    lacks = {
-        f"was trained with retain={record.retention!r}": record.retention != "data",
-        "did not keep the rows that were held out of its growth": parameters.get("pruning") == "reduced_error",
-        "did not keep the targets that its dissimilarities are of": record.body["task"] == "dissimilarity",
-    }
-    for lack, lacking in lacks.items():
-        if lacking:
-            raise NotRetained(f'model {record.id} {lack}: post the training data as "data"')
+    """Raise `NotRetained` unless the model kept its data."""
+    if record.retention != "data":
+        raise NotRetained(
+            f'model {record.id} was trained with retain={record.retention!r}: post the training data as "data"'
+        )
 
 
 def declare_columns(record: ModelRecord) -> dict[str, Declared]:
@@ -141,10 +136,10 @@ def _learn_retained(
     record: ModelRecord, tree: Tree, store: ModelStore, settings: Settings, progress: Progress | None
 ) -> Learnt:
     check_retained(record)
-    audited = unpack_data(record, tree, store.load_data(record))
+    features, target = unpack_training(record, tree, store.load_data(record))
     parameters = cap_depth(Parameters(**record.body["parameters"]), settings)
     positive = record.body["schema"]["target"].get("positive_class")
-    return learn_coded(audited.learner.features, audited.target, parameters, positive, progress)
+    return learn_coded(features, target, parameters, positive, progress)
 
 
 def _trace(record: ModelRecord, store: ModelStore) -> list[ModelRecord]:

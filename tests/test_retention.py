@@ -11,9 +11,9 @@ import pytest
 
 from service.core.audit import list_candidates
 from service.core.tree import Tree
-from service.errors import DamagedModel
+from service.errors import DamagedModel, NotRetained
 from service.rendering_candidates import show_candidates
-from service.retention import FEW_LEVELS, pack_data, unpack_data, unpack_summary
+from service.retention import FEW_LEVELS, pack_data, unpack_data, unpack_summary, unpack_training
 from service.store.records import ModelRecord
 from tests.core.making import audit, classes, grow, labels, numbers, values
 from tests.making import Trainer
@@ -88,3 +88,28 @@ def test_another_layout_is_refused(trainer: Trainer) -> None:
         unpack_data(record, tree, data)
     with pytest.raises(DamagedModel, match="99"):
         unpack_summary(record, data, 0)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_what_was_held_out(trainer: Trainer, regression: bool) -> None:
+    """Rows held out to prune by are kept apart: the audit knows class weights by all, a retraining has all in order."""
+    marks, weight = ["ab"[i % 7 % 2] for i in range(40)], [1.0 + i % 3 for i in range(40)]
+    target = values([i * 1.3 % 5 for i in range(40)], weight) if regression else classes(marks, weight)
+    parameters = {"pruning": "reduced_error"} | ({} if regression else {"class_weight": "balanced"})
+    learnt = grow(COLUMNS, target, parameters)
+    assert learnt.held is not None
+    record = describe(trainer, learnt.learner.parameters.as_dict())
+    data = read_back(pack_data(learnt, learnt.target))
+    audited = unpack_data(record, learnt.tree, data)
+    assert np.array_equal(audited.learner.objective.alteration, learnt.learner.objective.alteration)
+    assert audited.target.rows == learnt.target.rows == 40 - len(learnt.held.row)
+    features, whole = unpack_training(record, learnt.tree, data)
+    for coded, column in zip(features, COLUMNS, strict=True):
+        again = coded.as_column()
+        assert np.array_equal(again.values, column.values, equal_nan=column.values.dtype.kind == "f")
+        assert np.array_equal(again.missing, column.missing)
+    for name in ("codes", "values", "weight"):
+        assert np.array_equal(getattr(whole, name), getattr(target, name))
+    del data["held"]
+    with pytest.raises(NotRetained, match="post"):
+        unpack_training(record, learnt.tree, data)

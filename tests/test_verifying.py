@@ -63,9 +63,12 @@ CASES: dict[str, dict[str, Any]] = {
     "poisson": {"target": "count", "weight": "w", "parameters": {"criterion": "poisson"}},
     "several": {"target": ("z", "count"), "parameters": {"max_depth": 5}},
     "validated": {"cross_validation": 3},
-}
-POSTED_ONLY: dict[str, dict[str, Any]] = {
     "reduced": {"parameters": {"pruning": "reduced_error", "seed": 1}},
+    "reduced, balanced": {
+        "weight": "w",
+        "parameters": {"pruning": "reduced_error", "pruning_holdout": 0.3, "class_weight": "balanced"},
+    },
+    "reduced numbers": {"target": "z", "parameters": {"pruning": "reduced_error", "missing": "surrogate"}},
     "pairs": {"target": "z", "parameters": {"criterion": "dissimilarity", "max_depth": 3}},
     "labels": {
         "target": ("y", "label"),
@@ -73,6 +76,8 @@ POSTED_ONLY: dict[str, dict[str, Any]] = {
         "dissimilarity": {"metric": "hamming"},
         "missing_target": "drop",
     },
+}
+POSTED_ONLY: dict[str, dict[str, Any]] = {
     "nothing kept": {"retain": "none"},
     "summary": {"retain": "summary"},
 }

@@ -17,7 +17,7 @@ from service.core.impurities import make_vector_family
 from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
-from service.core.prune import Pruning, grow_and_prune, grow_and_reduce
+from service.core.prune import HeldOut, Pruning, grow_and_prune, grow_and_reduce
 from service.core.prune_cost import Costs, Floor
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
@@ -33,7 +33,7 @@ class Learnt:
     """A tree with what grew it.
 
     ``leaf: (row,)`` is where each training row, or most of a parted one, ended, ``prediction: (row,)`` its answer,
-    ``pruning`` what was cut off. Rows that were held out to prune by are no training rows: ``target`` and the
+    ``pruning`` what was cut off. Rows that were ``held`` out to prune by are no training rows: ``target`` and the
     learner's features have the others.
     """
 
@@ -43,6 +43,7 @@ class Learnt:
     prediction: Floats
     pruning: Pruning
     target: Target
+    held: HeldOut | None = None
 
 
 def learn(
@@ -93,7 +94,8 @@ def learn_coded(
     if parameters.pruning == "reduced_error":
         reduced = grow_and_reduce(features, target, parameters, costs, grow_tree)
         its_learner = replace(learner, features=reduced.features)
-        return _finish(its_learner, reduced.tree, reduced.leaf, reduced.pruning, reduced.target)
+        learnt = _finish(its_learner, reduced.tree, reduced.leaf, reduced.pruning, reduced.target)
+        return replace(learnt, held=reduced.held)
     tree, leaf, pruning = grow_and_prune(features, target, parameters, learner.objective, costs, grow_tree)
     return _finish(learner, tree, leaf, pruning, target)
 

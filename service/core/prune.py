@@ -84,14 +84,24 @@ def prune_by_error(
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Rows that took no part in growth: ``row: (held,)`` are their places among all, ascending."""
+
+    row: Ints
+    features: tuple[CodedFeature, ...]
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
 class Reduced:
-    """A tree that was pruned by rows held out, with the features and the target of the rows that grew it."""
+    """A tree that was pruned by rows ``held`` out, with the features and the target of the rows that grew it."""
 
     tree: Tree
     leaf: Ints
     pruning: Pruning
     features: tuple[CodedFeature, ...]
     target: Target
+    held: HeldOut | None = None
 
 
 def grow_and_reduce(
@@ -107,12 +117,13 @@ def grow_and_reduce(
         return Reduced(tree, leaf, Pruning(tree.nodes, int(tree.is_leaf.sum())), features, target)
     held = choose_held(target, replace(parameters, pruning_folds=folds))
     kept = tuple(coded.take(~held) for coded in features)
-    of_kept, of_held = take_target(target, ~held), take_target(target, held)
+    of_kept = take_target(target, ~held)
+    out = HeldOut(np.flatnonzero(held), tuple(coded.take(held) for coded in features), take_target(target, held))
     tree, leaf = grow(kept, of_kept, None)
-    ends = find_ends(tree, [coded.take(held).as_column() for coded in features], of_held)
-    pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), held_out=of_held.rows)
-    tree, place = cut_back(tree, find_idle(tree, of_held, ends, costs), LeafReason.REDUCED_ERROR)
-    return Reduced(tree, place[leaf], pruning, kept, of_kept)
+    ends = find_ends(tree, [coded.as_column() for coded in out.features], out.target)
+    pruning = Pruning(tree.nodes, int(tree.is_leaf.sum()), held_out=out.target.rows)
+    tree, place = cut_back(tree, find_idle(tree, out.target, ends, costs), LeafReason.REDUCED_ERROR)
+    return Reduced(tree, place[leaf], pruning, kept, of_kept, out)
 
 
 def _prune_by_cost(
