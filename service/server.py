@@ -19,7 +19,7 @@ from gunicorn.glogging import Logger
 from service.app import create_app
 from service.gthread import Worker
 from service.large_body import make_room, read_in_one_go
-from service.memory import keep_freed_memory
+from service.memory import keep_freed_memory, leave_out_of_collections
 from service.samples import DAYS, PASSENGERS, train_tennis, train_titanic
 from service.store import ModelStore
 from service.store.mapping import raise_descriptor_limit
@@ -93,6 +93,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     def greet(self, worker: Any) -> None:  # noqa: ANN401 - gunicorn has no types
         """Begin a worker; the first welcomes the user beside its requests, for the service answers meanwhile."""
         keep_freed_memory()
+        leave_out_of_collections()
         logger.info("worker ready", extra={"worker": worker.pid})
         if worker.age == 1:
             threading.Thread(target=welcome, args=(worker.wsgi, self.settings, self.address()), daemon=True).start()
