@@ -24,6 +24,7 @@ from service.core.tree import Tree
 from service.listing_large import LargeView
 from service.listing_summary import SummarySource
 from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
+from service.rendering_columns import Part, read_parts
 from service.retention import unpack_data
 from service.split_query import SplitQuery
 from service.store.cache import RecentlyUsed
@@ -93,9 +94,11 @@ class DataView:
         ranked = show_reranked(self._audited, self._listing, self._rows, self._ranks, self._measure)
         return head | {"by_measure": ranked}
 
-    def stream(self, begin: int, most: int) -> Iterator[list[dict[str, Any]]]:
-        """The candidates from ``begin`` on, up to ``most`` at a time."""
-        return (self.render(first, first + most) for first in range(begin, len(self), most))
+    def stream(self, begin: int, most: int) -> Iterator[tuple[Part, ...]]:
+        """The candidates from ``begin`` on, up to ``most`` at a time, in columns."""
+        for first in range(begin, len(self), most):
+            chosen = self._chosen[first : first + most]
+            yield read_parts(self._audited, self._listing, self._rows[chosen], self._ranks[chosen])
 
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""

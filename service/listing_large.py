@@ -16,6 +16,7 @@ from service.core.statistics import Ints
 from service.core.survey import Survey
 from service.rendering import show_head, show_number, show_surrogates
 from service.rendering_candidates import show_candidates, show_margin
+from service.rendering_columns import Part, read_parts
 from service.split_query import SplitQuery
 
 
@@ -54,14 +55,15 @@ class LargeView:
                 shown[i] = row
         return shown
 
-    def stream(self, begin: int, most: int) -> Iterator[list[dict[str, Any]]]:
+    def stream(self, begin: int, most: int) -> Iterator[tuple[Part, ...]]:
         """The candidates from ``begin`` on, by position, up to ``most`` at a time; each run is weighed once."""
         chosen = self._chosen[begin:]
         for run, mine in self._part(chosen):
             listing = self._survey.weigh_run(self._audited, run)
             rows = chosen[mine] - self._survey.start[run]
             for first in range(0, len(rows), most):
-                yield self._show(listing, rows[first : first + most])
+                shown = rows[first : first + most]
+                yield read_parts(self._audited, listing, shown, listing.rank[shown])
 
     def _part(self, chosen: Ints) -> Iterator[tuple[int, Ints]]:
         """Each run of features that candidates belong to, and which of them do."""

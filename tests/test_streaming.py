@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from service.core.criteria import CLASS_MEASURES
 from service.core.tree import Tree
 from service.listing import make_recent
-from service.split_formats import ARROW, WRITERS, lay_out
+from service.split_formats import ARROW, WRITERS
+from service.split_layout import Chunk, count_chunk, lay_out
 from service.split_query import SplitQuery
 from service.store.records import ModelRecord
 from service.streaming import end_noted, list_chunks, stream_splits
@@ -35,20 +36,20 @@ def test_a_broken_stream_has_no_end(
     """
     tree = Tree.from_arrays(trainer.store.load_tree(record))
 
-    def break_off() -> Iterator[list[dict[str, Any]]]:
+    def break_off() -> Iterator[Chunk]:
         yield from whole
         raise OSError("the disk is gone")
 
     whole = list(list_chunks(record, trainer.store, SplitQuery(sort="position"), make_recent()))
-    source_rows = [row for chunk in whole for row in chunk]
-    layout = lay_out(tree, list(source_rows[0]["scores"]), {})
+    count = sum(map(count_chunk, whole))
+    layout = lay_out(tree, list(CLASS_MEASURES), {})
     written: list[bytes] = []
     parts = WRITERS[media_type](end_noted(record, trainer.store, SplitQuery(), break_off()), layout)
     with caplog.at_level(logging.ERROR), pytest.raises(OSError, match="disk"):
         written.extend(parts)
     assert b"".join(written)
     assert not b"".join(written).endswith(END_OF_ARROW)
-    assert any("broke off" in line.message and line.splits == len(source_rows) for line in caplog.records)  # type: ignore[attr-defined] # given as extra
+    assert any("broke off" in line.message and line.splits == count for line in caplog.records)  # type: ignore[attr-defined] # given as extra
     assert trainer.store.find(record.id).splits_total is None
     ended = b"".join(stream_splits(record, SplitQuery(), trainer.store, make_recent(), media_type))
     assert ended.endswith(END_OF_ARROW) == (media_type == ARROW)
