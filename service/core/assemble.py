@@ -32,7 +32,7 @@ def build_tree(
     """
     joined = {name: _join(growth, name) for name in growth.nodes[0]}
     rank = _rank_breadth_first(joined["parent"], joined["branch"], joined["depth"])
-    order = np.argsort(rank)
+    order = rank.argsort()
     table = {name: values[..., order] for name, values in joined.items()}
     parent = np.where(table["parent"] < 0, -1, rank[np.maximum(table["parent"], 0)])
     stats = table["stats"]
@@ -124,7 +124,7 @@ def _join(growth: Growth, name: str) -> NDArray[Any]:
 def _rank_breadth_first(parent: Ints, branch: Ints, depth: Ints) -> Ints:
     """(node,) each node's place in breadth-first order; a child is created after its parent."""
     rank = np.zeros(len(parent), np.int64)
-    if (np.diff(depth) >= 0).all() and (np.diff(parent) >= 0).all():
+    if (depth[1:] >= depth[:-1]).all() and (parent[1:] >= parent[:-1]).all():
         return np.arange(len(parent))
     done = 1
     by_depth = np.argsort(depth, kind="stable")
@@ -198,17 +198,19 @@ def _write_thresholds(learner: Learner, feature: Ints, form: Ints, rows: Ints) -
     nodes = len(feature)
     threshold, whole = np.full(nodes, np.nan), np.zeros(nodes, np.int64)
     beside, beside_whole = np.full((2, nodes), np.nan), np.zeros((2, nodes), np.int64)
-    for f in np.unique(feature[form == Form.THRESHOLD]):
-        at = np.flatnonzero((feature == f) & (form == Form.THRESHOLD))
-        coded = learner.features[f]
+    cut = np.flatnonzero(form == Form.THRESHOLD)
+    cut = cut[feature[cut].argsort(kind="stable")]
+    edge = feature[cut].searchsorted(np.arange(len(learner.features) + 1)).tolist()
+    for coded, (begin, end) in zip(learner.features, pairwise(edge), strict=True):
+        at = cut[begin:end]
         if coded.feature.kind != "numeric":
             whole[at], beside_whole[:, at] = coded.codes[rows[0, at]], coded.codes[rows[:, at]]
-            continue
-        lower, upper = rows[:, at]
-        threshold[at], whole[at] = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
-        beside[:, at] = coded.numbers[rows[:, at]]
-        if coded.feature.integer:
-            beside_whole[:, at] = coded.numbers[rows[:, at]]
+        elif begin < end:
+            lower, upper = rows[:, at]
+            threshold[at], whole[at] = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)
+            beside[:, at] = values = coded.numbers[rows[:, at]]
+            if coded.feature.integer:
+                beside_whole[:, at] = values
     return {"threshold": threshold, "whole": whole, "beside": beside, "beside_whole": beside_whole}
 
 

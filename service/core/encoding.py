@@ -154,11 +154,11 @@ def argsort_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
     Least significant digit first, 16 bits at a time: numpy sorts uint16 by counting, several times faster than
     it sorts int64.
     """
-    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    order = keys.astype(np.uint16).argsort(kind="stable")
     shift = 16
     while (bound - 1) >> shift:
         digit = (keys >> shift).astype(np.uint16).take(order)
-        order = order.take(np.argsort(digit, kind="stable"))
+        order = order.take(digit.argsort(kind="stable"))
         shift += 16
     return order
 
@@ -205,7 +205,7 @@ def argsort_numbers(numbers: Numbers) -> Ints:
     Where most share one (heavy tails), and where there is no such grid, the numbers themselves are sorted.
     """
     if len(numbers) < SORTED_BY_CELL:
-        return np.argsort(numbers, kind="stable")
+        return numbers.argsort(kind="stable")
     low, high = numbers.min(), numbers.max()
     if numbers.dtype.kind == "i" and int(high) - int(low) < 2**CELL_BITS:
         return np.argsort((numbers - low).astype(np.uint16), kind="stable")

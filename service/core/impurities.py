@@ -55,7 +55,7 @@ def concentrate_numbers(stats: Floats) -> Floats:
 def gini(stats: Floats) -> Floats:
     """1 - sum p^2; 0 where nothing weighs."""
     weight = stats.sum(0)
-    return np.where(weight > 0, np.maximum(1.0 - divide(concentrate_gini(stats), weight), 0.0), 0.0)
+    return np.asarray(np.maximum((weight > 0) - divide(concentrate_gini(stats), weight), 0.0))
 
 
 def entropy(stats: Floats) -> Floats:

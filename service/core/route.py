@@ -92,10 +92,10 @@ def send_entries(learner: Learner, batch: Batch, route: Ints, branches: Ints) ->
 
     ``branches: (node,)`` counts the children, 0 where there is no split.
     """
-    first = np.cumsum(branches) - branches
-    parent = np.repeat(np.arange(len(branches)), branches)
+    first = branches.cumsum() - branches
+    parent = np.arange(len(branches)).repeat(branches)
     branch = np.arange(len(parent)) - first[parent]
-    child = np.repeat(np.where(branches > 0, first, -1 - len(parent)), batch.rows)
+    child = np.where(branches > 0, first, -1 - len(parent)).repeat(batch.rows)
     child += route
     share = np.ones(len(parent))
     if learner.lack is Lack.APART:

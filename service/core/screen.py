@@ -73,9 +73,9 @@ def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Float
 
     Places are flat ones in ``ordered``, (line, entry), in whose order the cuts stand; segments are line * nodes + node.
     """
-    nodes, entries = batch.entries.nodes, len(batch.entries.row)
-    left = np.arange(1, entries + 1) - batch.starts().repeat(batch.rows)
-    near = _find_places(learner, batch, ordered, tolerance, left)
+    nodes, entries, start = batch.entries.nodes, len(batch.entries.row), batch.starts()
+    left = np.arange(1, entries + 1) - start.repeat(batch.rows)
+    near = _find_places(learner, batch, ordered, tolerance, start, left)
     line, place = np.divmod(near, entries)
     node, rows = batch.entries.node[place], left[place]
     row = ordered.row.ravel()
@@ -96,9 +96,12 @@ def part_rows(batch: Batch, ordered: Ordered, node: Ints, cut: Ints) -> NDArray[
     return right[batch.entries.row]
 
 
-def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, left: Ints) -> Ints:
-    """(cut,) flat places in (line, entry) after which the cuts lie; ``left: (entry,)`` rows are left of each place."""
-    start, right = batch.starts(), batch.rows.repeat(batch.rows) - left
+def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, left: Ints) -> Ints:
+    """(cut,) flat places in (line, entry) after which the cuts lie.
+
+    Nodes begin at ``start: (node,)``, and ``left: (entry,)`` of their rows are left of each place.
+    """
+    right = batch.rows.repeat(batch.rows) - left
     allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
     factor = np.where(allowed, _find_scale(batch) / np.maximum(left * right, 1), 0.0)
     planes = _list_planes(batch, left)

@@ -21,9 +21,10 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     if learner.parts_rows:
         return batch  # what is kept up by row knows of one entry only
     lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
-    numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
-    if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner) and numeric.any():
-        return replace(batch, binned=bin_features(learner.features, lines[numeric]))
+    if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner):
+        numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
+        if numeric.any():
+            return replace(batch, binned=bin_features(learner.features, lines[numeric]))
     if not len(lines):
         return batch
     ordered = arrange(learner.features, lines, batch.entries.row)

@@ -50,23 +50,23 @@ def test_rows_stand_in_value_order(rows: list[tuple[Any, ...]]) -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(1, 400), st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans())
-def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bool) -> None:
-    """Regrouped rows are those of the children, one after the other, each in the order that it had."""
+@given(st.integers(1, 400), st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([1, 20]))
+def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bool, times: int) -> None:
+    """Regrouped rows are those of the children, one after the other, each in the order that it had: few and many."""
     source = np.random.default_rng(seed)
     features = encode(
-        [Column("x", "numeric", source.integers(0, 50, rows)), Column("z", "numeric", source.random(rows))]
+        [Column("x", "numeric", source.integers(0, 50, rows)), Column("z", "numeric", source.random(rows))] * times
     )
     parent = np.sort(source.integers(0, parents, rows))
     parent = np.unique(parent, return_inverse=True)[1]
     start = np.flatnonzero(np.diff(parent, prepend=-1))
-    whole = arrange(features, np.arange(2), np.arange(rows))
+    whole = arrange(features, np.arange(2 * times), np.arange(rows))
     above = whole.regroup(parent.astype(np.int32), parent, np.zeros(1, np.int64))
     child = 2 * parent + source.integers(0, 2, rows)
     child[source.random(rows) < (0.8 if most_go else 0.1)] = -1
     kept = int((child >= 0).sum())
     below = above.regroup(child.astype(np.int32), np.sort(child[child >= 0]), start)
-    for line in range(2):
+    for line in (0, 1, 2 * times - 1):
         order = whole.row[line]
         expected = order[np.argsort(child[order], kind="stable")][rows - kept :]
         assert below.row[line].tolist() == expected.tolist()
