@@ -55,11 +55,13 @@ class Declared:
 def read_column(name: str, cells: list[Any] | NDArray[Any], declared: Declared | None, place: Place) -> Column:
     """Check and convert one column; ``None`` cells are missing, a column of nothing else is numeric, so is an array.
 
+    Masked cells of an array are missing too.
     Raises `InvalidData` that names the first cell which is not of the declared kind, or, where none is declared, of
     the kind of the first cell that has a value.
     """
     if isinstance(cells, np.ndarray):
-        return Column(name, "numeric", cells)
+        missing = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
+        return Column(name, "numeric", np.asarray(cells), missing=missing)
     types = set(map(type, cells))
     kind = declared.kind if declared else _find_kind(name, cells, types, place)
     if not types <= _ALLOWED[kind]:

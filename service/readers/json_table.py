@@ -101,7 +101,7 @@ def _take_columns(columns: object, limits: Limits, place: str) -> _Cells:
     if not isinstance(columns, dict):
         raise InvalidData(Fault(place, "`columns` is an object of lists, one per column."))
     _check_size(len(columns), limits.columns, "columns", place)
-    _check_all(columns.items(), {list, np.ndarray}, place, "A column is a list of its cells.")
+    _check_all(columns.items(), {list, np.ndarray, np.ma.MaskedArray}, place, "A column is a list of its cells.")
     names, lists = list(columns), list(columns.values())
     rows = len(lists[0]) if lists else 0
     _check_size(rows, limits.rows, "rows", place)

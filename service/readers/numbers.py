@@ -1,10 +1,11 @@
 """Long arrays of numbers, read from JSON text without making a Python object of each.
 
-A large body is mostly one of two things: lists of numbers by column, or rows of nothing but numbers. These are cut out
-of the text, simdjson reads them into buffers, and what is left of the text goes the usual way with a token in place of
-each. A cut is only a guess where an array ends: simdjson says whether it was an array of numbers, and the token has to
-turn up where a column or the rows are expected. Otherwise the whole text is read the usual way, which also words every
-error. Without simdjson (it has no wheel for every Python) all of it is.
+A large body is mostly one of two things: lists of numbers by column, or rows of nothing but numbers, here and there
+with a null. These are cut out of the text, simdjson reads them into buffers, with a 0 for each null, and what is left
+of the text goes the usual way with a token in place of each. A cut is only a guess where an array ends: simdjson says
+whether it was an array of numbers, and the token has to turn up where a column or the rows are expected. Otherwise the
+whole text is read the usual way, which also words every error. Without simdjson (it has no wheel for every Python) all
+of it is.
 """
 
 from __future__ import annotations
@@ -32,16 +33,34 @@ _KEPT = 1 << 22
 _LOCAL = threading.local()
 _MOST_GUESSES = 64
 _EXACT = 2.0**53
-_COMMA, _OPEN, _BLANK = b",[ "
-_NUMBERS = frozenset(b"-0123456789")
+_COMMA, _OPEN, _BLANK, _N = b",[ n"
+_FIRST = frozenset(b"-0123456789n")
+_NULL, _ZERO = b"null", b" 0  "
+"""Of the same length, and neither joins what stands beside it, so that text that is not JSON stays so."""
 
 
 class Numbers:
-    """An array of numbers, or of rows of them: ``values`` (row,) int64 or float64, or (row, column) float64."""
+    """An array of numbers, or of rows of them: ``values`` (row,) int64 or float64, or (row, column) float64.
 
-    def __init__(self, values: NDArray[Any], text: memoryview) -> None:
+    ``gaps: (gap,)`` are the places of nulls, counted along the text; 0 stands there.
+    """
+
+    def __init__(self, values: NDArray[Any], gaps: NDArray[np.int64], text: memoryview) -> None:
         self.values = values
+        self._gaps = gaps
         self._text = text
+
+    def array(self) -> NDArray[Any]:
+        """The values with NaN in the gaps; whole numbers as a masked array, unless all are missing."""
+        if not len(self._gaps):
+            return self.values
+        if self.values.dtype.kind == "i" and len(self._gaps) < len(self.values):
+            mask = np.zeros(len(self.values), bool)
+            mask[self._gaps] = True
+            return np.ma.masked_array(self.values, mask)
+        values = self.values.astype(np.float64)
+        values.ravel()[self._gaps] = np.nan
+        return values
 
     def cells(self) -> list[Any]:
         """The same as lists, with every number of the type that JSON gives it."""
@@ -91,7 +110,7 @@ def choose_forms(
     rows, columns = form.get("rows"), form.get("columns")
     if isinstance(rows, Numbers):
         plain = all(one.kind == "numeric" for one in declared.values()) and rows.values.shape[1:] == (width,)
-        form["rows"] = rows.values if plain and _say_all(rows.values, training=order is None) else rows.cells()
+        form["rows"] = rows.array() if plain and _say_all(rows.values, training=order is None) else rows.cells()
     if isinstance(columns, dict):
         form["columns"] = {name: _choose_form(cells, declared.get(name)) for name, cells in columns.items()}
     return form
@@ -101,7 +120,7 @@ def _choose_form(cells: Any, declared: Declared | None) -> Any:  # noqa: ANN401 
     if not isinstance(cells, Numbers):
         return cells
     plain = cells.values.ndim == 1 and (declared is None or declared.kind == "numeric")
-    return cells.values if plain else cells.cells()
+    return cells.array() if plain else cells.cells()
 
 
 def _say_all(matrix: NDArray[np.float64], training: bool) -> bool:
@@ -116,18 +135,26 @@ def _read_array(text: bytes, start: int) -> tuple[Numbers, int] | None:
     if first == _OPEN:
         quote = text.find(b'"', start)
         end = text.rfind(b"]", start, quote if quote >= 0 else len(text)) + 1
-    elif first in _NUMBERS:
+    elif first in _FIRST:
         end = text.find(b"]", start) + 1
     else:
         return None
     if end - start < SHORTEST:
         return None
     part = memoryview(text)[start:end]
-    values = _parse_rows(part) if first == _OPEN else _parse_numbers(part, "i", "d")
-    return None if values is None else (Numbers(values, part), len(part))
+    gaps = _find_nulls(part) if text.find(_N, start, end) >= 0 else np.empty(0, np.int64)
+    plain = text[start:end].replace(_NULL, _ZERO) if len(gaps) else part
+    values = _parse_rows(plain) if first == _OPEN else _parse_numbers(plain, "i", "d")
+    return None if values is None else (Numbers(values, gaps, part), len(part))
 
 
-def _parse_numbers(part: memoryview, *kinds: str) -> NDArray[Any] | None:
+def _find_nulls(part: memoryview) -> NDArray[np.int64]:
+    """(gap,) How many numbers stand before each null: as many as commas, and a null alone has the letter n."""
+    letters = np.frombuffer(part, np.uint8)
+    return _count_before(letters == _COMMA, np.flatnonzero(letters == _N))
+
+
+def _parse_numbers(part: memoryview | bytes, *kinds: str) -> NDArray[Any] | None:
     """(number,) All numbers in the order of the text, of the first kind that holds them."""
     try:
         array = _find_parser(len(part)).parse(part)
@@ -150,7 +177,7 @@ def _find_parser(size: int) -> Any:  # noqa: ANN401 - simdjson's
     return _LOCAL.parser
 
 
-def _parse_rows(part: memoryview) -> NDArray[Any] | None:
+def _parse_rows(part: memoryview | bytes) -> NDArray[Any] | None:
     """(row, column) Rows of equal length, written as most write them: ``],[`` or ``], [`` stands between; else None.
 
     Where all the text is valid, every row but the first opens behind a closed one, and as many commas stand between
