@@ -11,7 +11,6 @@ import numpy as np
 from service.core.answers import answer_training
 from service.core.counterfactual import SPANS
 from service.core.criteria import Floats
-from service.core.encoding import smallest_unsigned
 from service.core.evaluate import measure_fit
 from service.core.learn import restore_objective
 from service.core.parameters import Parameters
@@ -23,7 +22,7 @@ from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.provenance import describe_origin
 from service.rendering import show_number
-from service.retention import cut_summary, unpack_data
+from service.retention import cut_summary, pack_leaf, unpack_data, unpack_leaf
 from service.store.models import ModelStore
 from service.store.records import ModelDraft, ModelRecord
 
@@ -227,9 +226,9 @@ def _cut_data(
     if record.retention == "summary":
         return cut_summary(record, data, tree, shorter, place), _measure_tree(shorter)
     audited = unpack_data(record, tree, data)
-    answers = answer_training(audited.learner, shorter, place[np.asarray(data["leaf"])])
+    answers = answer_training(audited.learner, shorter, place[unpack_leaf(data)])
     fit = measure_fit(answers.prediction[answers.index], audited.target)
-    return {**data, "leaf": answers.leaf.astype(smallest_unsigned(shorter.nodes))}, fit
+    return {**data, "leaf": pack_leaf(answers.leaf, shorter)}, fit
 
 
 def _measure_tree(tree: Tree) -> dict[str, Any]:

@@ -8,20 +8,24 @@ from typing import Any
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from service.core.audit import Audited, prepare_audit
 from service.core.encoding import CodedFeature, Numbers, smallest_unsigned
 from service.core.folds import take_target
 from service.core.learn import Learnt, build_learner
 from service.core.pairs import Pairs
+from service.core.parallel import run_parallel
 from service.core.parameters import Parameters
 from service.core.schema import Feature, Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.errors import DamagedModel, NotRetained
+from service.store.planes import Packed, pack_array, unpack_array
 from service.store.records import ModelRecord
 
-DATA_FORMAT = 1
+DATA_FORMAT = 2
+"""Files of format 1 have no arrays in planes."""
 SAMPLED = 10_000
 """So many cells of a column tell whether its values recur."""
 FEW_LEVELS = 2**16
@@ -34,36 +38,53 @@ def pack_data(learnt: Learnt, target: Target) -> dict[str, Any]:
     return {
         "layout": DATA_FORMAT,
         **_pack_rows(learnt.learner.features, target),
-        "leaf": learnt.leaf.astype(smallest_unsigned(learnt.tree.nodes)),
-        "held": None if held is None else {"row": held.row, **_pack_rows(held.features, held.target)},
+        "leaf": pack_leaf(learnt.leaf, learnt.tree),
+        "held": None if held is None else {"row": pack_array(held.row), **_pack_rows(held.features, held.target)},
     }
 
 
+def pack_leaf(leaf: Ints, tree: Tree) -> Packed:
+    """The leaf of each row."""
+    return pack_array(leaf.astype(smallest_unsigned(tree.nodes)))
+
+
+def unpack_leaf(data: Mapping[str, Any]) -> Ints:
+    """What `pack_leaf` packed."""
+    return unpack_array(data["leaf"])
+
+
 def _pack_rows(features: Sequence[CodedFeature], target: Target) -> dict[str, Any]:
-    plain: dict[str, Any] = {"features": [_pack_feature(coded) for coded in features], "weight": target.weight}
+    plain: dict[str, Any] = {"features": run_parallel(_pack_feature, features), "weight": _pack(target.weight)}
     if target.pairs is not None:
         pairs = target.pairs
-        return plain | {"target": pairs.distance, "answers": list(pairs.answers), "order": pairs.order}
-    return plain | {"target": target.values if target.codes is None else target.codes}
+        return plain | {"target": _pack(pairs.distance), "answers": list(pairs.answers), "order": _pack(pairs.order)}
+    return plain | {"target": _pack(target.values if target.codes is None else target.codes)}
+
+
+def _pack(array: NDArray[Any] | None) -> Packed | None:
+    return None if array is None else pack_array(array)
+
+
+def _unpack(packed: Packed | None) -> Any:  # noqa: ANN401 - an array or None, as it was packed
+    return None if packed is None else unpack_array(packed)
 
 
 def _pack_feature(coded: CodedFeature) -> dict[str, Any]:
     """Codes and their values where these are few; numbers otherwise, which then are the shorter form."""
     if coded.feature.kind != "numeric":
-        return {"codes": coded.codes}
+        return {"codes": pack_array(coded.codes)}
     sample = coded.numbers[:: max(1, len(coded.numbers) // SAMPLED)]
     if len(np.unique(sample)) < len(sample) // 2 and coded.levels < FEW_LEVELS:
-        return {"codes": coded.codes, "values": coded.values}
-    return {"numbers": coded.numbers, "missing": coded.missing}
+        return {"codes": pack_array(coded.codes), "values": pack_array(coded.values)}
+    return {"numbers": pack_array(coded.numbers), "missing": _pack(coded.missing)}
 
 
 def _unpack_feature(feature: Feature, plain: Mapping[str, Any]) -> CodedFeature:
     if feature.kind != "numeric":
-        return CodedFeature(feature, codes=np.asarray(plain["codes"]))
+        return CodedFeature(feature, codes=unpack_array(plain["codes"]))
     if "numbers" in plain:
-        missing = None if plain["missing"] is None else np.asarray(plain["missing"])
-        return CodedFeature(feature, numbers=np.asarray(plain["numbers"]), missing=missing)
-    codes, values = np.asarray(plain["codes"]), np.asarray(plain["values"])
+        return CodedFeature(feature, numbers=unpack_array(plain["numbers"]), missing=_unpack(plain["missing"]))
+    codes, values = unpack_array(plain["codes"]), unpack_array(plain["values"])
     missing = codes == len(values)
     # one more value, for the code of what is missing
     filler = values.dtype.type(0 if feature.integer else np.nan)
@@ -79,7 +100,7 @@ def unpack_data(record: ModelRecord, tree: Tree, data: Mapping[str, Any]) -> Aud
     parameters = Parameters(**record.body["parameters"])
     # class weights and priors were worked out for all rows
     learner = build_learner(features, whole, parameters, record.body["schema"]["target"].get("positive_class"))[0]
-    return prepare_audit(learner, target, tree, np.asarray(data["leaf"]))
+    return prepare_audit(learner, target, tree, unpack_leaf(data))
 
 
 def unpack_training(
@@ -104,7 +125,7 @@ def unpack_training(
     if held is None:
         return features, target
     others, of_others = _unpack_rows(record, tree, held)
-    row = np.asarray(held["row"])
+    row = unpack_array(held["row"])
     grown = np.setdiff1d(np.arange(target.rows + len(row)), row)
     order = np.argsort(np.concatenate([grown, row]))
     joined = tuple(_join_features(one, other).take(order) for one, other in zip(features, others, strict=True))
@@ -112,18 +133,16 @@ def unpack_training(
 
 
 def _unpack_rows(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> tuple[tuple[CodedFeature, ...], Target]:
-    features = tuple(_unpack_feature(f, packed) for f, packed in zip(tree.features, plain["features"], strict=True))
-    return features, _unpack_target(record, tree, plain)
+    pairs = list(zip(tree.features, plain["features"], strict=True))
+    return tuple(run_parallel(lambda pair: _unpack_feature(*pair), pairs)), _unpack_target(record, tree, plain)
 
 
 def _unpack_target(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> Target:
     shown = record.body["schema"]["target"]
     name, names = shown["name"], tuple(shown.get("names", ()))
-    weight = None if plain["weight"] is None else np.asarray(plain["weight"])
-    told = np.asarray(plain["target"])
+    weight, told = _unpack(plain["weight"]), unpack_array(plain["target"])
     if record.body["task"] == "dissimilarity":
-        order = None if plain.get("order") is None else np.asarray(plain["order"])
-        pairs = Pairs(told, weight, plain.get("answers", ()), order)
+        pairs = Pairs(told, weight, plain.get("answers", ()), _unpack(plain.get("order")))
         return Target(name, weight=weight, statistic="pairs", names=names, pairs=pairs)
     if tree.classes:
         return Target(name, tree.classes, told, weight=weight)
@@ -188,7 +207,7 @@ def unpack_summary(record: ModelRecord, data: Mapping[str, Any], node: int) -> t
 
 
 def _check_format(record: ModelRecord, data: Mapping[str, Any]) -> None:
-    if data.get("layout") != DATA_FORMAT:
+    if data.get("layout") not in range(1, DATA_FORMAT + 1):
         raise DamagedModel(
-            f"the data of model {record.id} have format {data.get('layout')!r}; this release reads {DATA_FORMAT}"
+            f"the data of model {record.id} have format {data.get('layout')!r}; this release reads up to {DATA_FORMAT}"
         )

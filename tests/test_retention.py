@@ -90,6 +90,24 @@ def test_another_layout_is_refused(trainer: Trainer) -> None:
         unpack_summary(record, data, 0)
 
 
+def test_data_are_compressed(trainer: Trainer) -> None:
+    """A model's file of kept data is much smaller than what it keeps, and the audit has the same numbers from it."""
+    rows, generator = 30_000, np.random.default_rng(8)
+    columns: dict[str, list[Any]] = {f"x{i}": generator.normal(size=rows).round(3).tolist() for i in range(3)}
+    columns["name"] = generator.choice(list("pqrs"), rows).tolist()
+    columns["y"] = np.where(np.array(columns["x0"]) > generator.normal(size=rows), "a", "b").tolist()
+    record = trainer(columns, parameters={"max_depth": 2})
+    (file,) = trainer.settings.models_directory().glob("*/*/data.joblib")
+    assert file.stat().st_size < 0.6 * (3 * 8 + 1 + 4 + 1) * rows
+    tree = Tree.from_arrays(trainer.store.load_tree(record))
+    audited = unpack_data(record, tree, trainer.store.load_data(record))
+    for i in range(3):
+        assert audited.learner.features[i].numbers.tolist() == columns[f"x{i}"]
+    listing = list_candidates(audited, np.array([0]))
+    best = listing.rank == 1
+    assert (listing.feature[best].tolist(), listing.chosen[best].tolist()) == ([0], [True])
+
+
 @pytest.mark.parametrize("regression", [False, True])
 def test_what_was_held_out(trainer: Trainer, regression: bool) -> None:
     """Rows held out to prune by are kept apart: the audit knows class weights by all, a retraining has all in order."""
