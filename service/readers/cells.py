@@ -7,9 +7,10 @@ converted by C functions (`set(map(type, cells))`, `np.array`, `map(table.__geti
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import count, repeat
 from types import NoneType
 from typing import Any
 
@@ -62,7 +63,8 @@ def read_column(name: str, cells: list[Any] | NDArray[Any], declared: Declared |
     if isinstance(cells, np.ndarray):
         missing = np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
         return Column(name, "numeric", np.asarray(cells), missing=missing)
-    types = set(map(type, cells))
+    numbered = _number_strings(cells, declared)
+    types = set(map(type, numbered[0] if numbered else cells))
     kind = declared.kind if declared else _find_kind(name, cells, types, place)
     if not types <= _ALLOWED[kind]:
         row = next(row for row, cell in enumerate(cells) if type(cell) not in _ALLOWED[kind])
@@ -77,7 +79,7 @@ def read_column(name: str, cells: list[Any] | NDArray[Any], declared: Declared |
         return _read_numbers(name, cells, types)
     if kind == "boolean":
         return Column(name, kind, _look_up(cells, {False: 0, True: 1, None: MISSING}), (False, True))
-    return _read_labels(name, cells, types, declared or Declared(kind), place)
+    return _read_labels(name, cells, types, declared or Declared(kind), place, numbered)
 
 
 def order_labels(labels: Iterable[Label]) -> tuple[Label, ...]:
@@ -131,13 +133,39 @@ def _read_numbers(name: str, cells: list[Any], types: set[type]) -> Column:
         return Column(name, "numeric", np.array(cells, np.float64))
 
 
-def _read_labels(name: str, cells: list[Any], types: set[type], declared: Declared, place: Place) -> Column:
+def _number_strings(cells: list[Any], declared: Declared | None) -> tuple[list[Any], NDArray[np.int32]] | None:
+    """`_number` of a column of labels all of which are strings or None, so that no look at the types has to precede."""
+    if (declared and declared.kind not in {"nominal", "ordinal"}) or type(next(filter(None, cells), None)) is not str:
+        return None
+    try:
+        seen, which = _number(cells)
+    except TypeError:  # a list or an object
+        return None
+    return (seen, which) if set(map(type, seen)) <= {str, NoneType} else None
+
+
+def _number(keys: Sequence[Any]) -> tuple[list[Any], NDArray[np.int32]]:
+    """The distinct keys, as they first come, and which of them each is: ``(row,)``."""
+    found: defaultdict[Any, int] = defaultdict(count().__next__)
+    which = np.fromiter(map(found.__getitem__, keys), np.int32, len(keys))
+    return list(found), which
+
+
+def _read_labels(
+    name: str,
+    cells: list[Any],
+    types: set[type],
+    declared: Declared,
+    place: Place,
+    numbered: tuple[list[Any], NDArray[np.int32]] | None,
+) -> Column:
     """Code labels by the declared categories, or by those found, in their written order."""
     _refuse_inexact(name, cells, types, place)
     involved = types | set(map(type, declared.categories))
     apart = bool in involved and bool(involved & {int, float})
     keys = list(map(keep_apart, cells)) if apart else cells
-    labels = dict(zip(keys, cells, strict=True))
+    seen, which = numbered or _number(keys)
+    labels = dict(zip(keys, cells, strict=True)) if apart else dict(zip(seen, seen, strict=True))
     if float in types and int in types:  # 1 and 1.0 are one number, shown as a whole one whichever row comes first
         labels.update({key: cell for key, cell in zip(keys, cells, strict=True) if type(cell) is int})
     labels.pop(None, None)
@@ -157,7 +185,7 @@ def _read_labels(name: str, cells: list[Any], types: set[type], declared: Declar
         )
     categories = (*declared.categories, *new)
     codes: dict[object, int] = {keep_apart(label) if apart else label: code for code, label in enumerate(categories)}
-    return Column(name, declared.kind, _look_up(keys, {**codes, None: MISSING}), categories)
+    return Column(name, declared.kind, _look_up(seen, {**codes, None: MISSING})[which], categories)
 
 
 def _refuse_inexact(name: str, cells: list[Any], types: set[type], place: Place) -> None:

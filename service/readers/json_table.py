@@ -121,11 +121,15 @@ def _take_records(records: object, limits: Limits, place: str) -> _Cells:
         raise InvalidData(Fault(place, "`records` is a list of objects, one per row."))
     _check_size(len(records), limits.rows, "rows", place)
     _check_all(enumerate(records), {dict}, place, "A record is an object of names and cells.")
-    names = list(dict.fromkeys(chain.from_iterable(records)))
+    keys = list(chain.from_iterable(records))
+    names = list(dict.fromkeys(keys))
     _check_size(len(names), limits.columns, "columns", place)
+    # programs write the same names in the same order; many names that few records have are not multiplied
+    even = len(keys) == len(names) * len(records) and keys == names * len(records)
+    flat = list(chain.from_iterable(map(dict.values, records))) if even else []
 
     def cells(index: int) -> list[Any]:
-        return list(map(dict.get, records, repeat(names[index])))
+        return flat[index :: len(names)] if even else list(map(dict.get, records, repeat(names[index])))
 
     return _Cells(names, len(records), cells, lambda index, row: pointer_in(place, row, names[index]))
 

@@ -76,6 +76,8 @@ def test_records_in_any_order() -> None:
     assert as_lists(table) == as_lists(
         read({"columns": {"a": [1, 2, None], "b": ["x", "y", None], "c": [None, None, True]}})
     )
+    swapped = read({"records": [{"a": 1, "b": 2}, {"b": 4, "a": 3}]})
+    assert as_lists(swapped) == as_lists(read({"columns": {"a": [1, 3], "b": [2, 4]}}))
 
 
 def test_declared_kinds() -> None:
