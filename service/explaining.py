@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from service.core.conform import conform
 from service.core.counterfactual import Changes, find_changes, find_spans
 from service.core.errors import Fault
 from service.core.explain import How, Steps, trace_rows
+from service.core.folds import take_cells
+from service.core.guide import Guide
 from service.core.schema import Column, Table
 from service.core.shapley import Shapley, find_shapley, measure_shapley
 from service.core.tree import Tree
@@ -30,6 +32,12 @@ MOST_NUMBERS = 3_000_000
 """What is told of all steps has at most so many numbers and words, and so have the Shapley values."""
 MOST_FACTORS = 500_000_000
 """The Shapley values of an answer take at most so many factors, which are a few seconds."""
+LONG = 100
+"""Those of a job may take so many times as many."""
+FACTORS_OF_A_CELL = 50
+"""So many factors make up for a cell in what becomes a job by itself."""
+TOLD = 0.1
+"""The share of a job that all but the Shapley values is taken to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +49,34 @@ class ExplanationRequest:
     shapley: bool = False
 
 
-def explain(record: ModelRecord, request: ExplanationRequest, store: ModelStore) -> dict[str, Any]:
+def check(record: ModelRecord, request: ExplanationRequest, store: ModelStore) -> None:
+    """Raise what `explain` raises, as a job, for a request that cannot be answered."""
+    predictor = prepare(record, store)
+    conform(request.table, predictor.tree.features, predictor.missing)
+    if request.shapley:
+        _check_shapley(predictor.tree, request.table.rows, LONG * MOST_FACTORS)
+
+
+def count_cells(record: ModelRecord, request: ExplanationRequest, store: ModelStore) -> int:
+    """How many rows x columns take about as long."""
+    tree = prepare(record, store).tree
+    factors = 0 if tree.answers or not request.shapley else request.table.rows * measure_shapley(tree)
+    return request.table.cells + factors // FACTORS_OF_A_CELL
+
+
+def explain(
+    record: ModelRecord, request: ExplanationRequest, store: ModelStore, report: Callable[[float], None] | None = None
+) -> dict[str, Any]:
     """For each row its way, the rule, where it ends, the least changes and the Shapley values.
 
-    Raises `InvalidData` for a table that cannot be predicted or asks for too much, `InvalidRequest` for Shapley values
-    that do.
+    ``report``, of a job, is told how much is done, and ends all by raising. Raises `InvalidData` for a table that
+    cannot be predicted or asks for too much, `InvalidRequest` for Shapley values that do.
     """
     predictor = prepare(record, store)
     tree, rows = predictor.tree, request.table.rows
     columns, warnings = conform(request.table, tree.features, predictor.missing)
     if request.shapley:
-        _check_shapley(tree, rows)
+        _check_shapley(tree, rows, MOST_FACTORS if report is None else LONG * MOST_FACTORS)
     guide = predictor.guide(columns)
     answers = answer_rows(tree, guide, columns, rows)
     steps = trace_rows(tree, guide, columns, rows, MOST_STEPS)
@@ -62,7 +87,7 @@ def explain(record: ModelRecord, request: ExplanationRequest, store: ModelStore)
         _add_changes(teller, shown, list(find_changes(tree, guide, columns, answers, spans, steps.count_ends(rows))))
     whole: dict[str, Any] = {}
     if request.shapley:
-        found = find_shapley(tree, guide, columns, rows)
+        found = _find_shapley(tree, guide, columns, rows, report)
         whole["shapley"] = {
             "explains": "probabilities" if tree.classes else "predictions",
             "expected": _show_output(tree, found.expected),
@@ -72,15 +97,29 @@ def explain(record: ModelRecord, request: ExplanationRequest, store: ModelStore)
     return {**classes, **whole, "rows": shown, "warnings": warnings}
 
 
-def _check_shapley(tree: Tree, rows: int) -> None:
-    """Raise `InvalidRequest` where there are no Shapley values, or too many."""
+def _find_shapley(
+    tree: Tree, guide: Guide, columns: Sequence[Column], rows: int, report: Callable[[float], None] | None
+) -> Shapley:
+    """The Shapley values, so many rows at a time that ``report`` is told in time."""
+    together = max(1, MOST_FACTORS // 10 // measure_shapley(tree))
+    found = []
+    for begin in range(0, max(rows, 1), together):
+        if report is not None:
+            report(TOLD + (1 - TOLD) * begin / rows)
+        some = np.arange(begin, min(begin + together, rows))
+        found.append(find_shapley(tree, guide, [take_cells(column, some) for column in columns], len(some)))
+    return replace(found[0], values=np.concatenate([each.values for each in found]))
+
+
+def _check_shapley(tree: Tree, rows: int, factors: int) -> None:
+    """Raise `InvalidRequest` where there are no Shapley values, or they take more than so many ``factors``."""
     if tree.answers:
         raise InvalidRequest(
             "the answers of this model are no numbers and have no probabilities: nothing adds up to them",
             Fault("/shapley", "leave it out"),
         )
     outputs = len(tree.classes) or tree.prediction[0].size
-    most = min(MOST_FACTORS // measure_shapley(tree), MOST_NUMBERS // max(len(tree.features) * outputs, 1))
+    most = min(factors // measure_shapley(tree), MOST_NUMBERS // max(len(tree.features) * outputs, 1))
     if rows > most:
         remedy = f"send at most {most} rows at once" if most else "leave it out"
         raise InvalidRequest("Shapley values of these rows and this tree take too long", Fault("/shapley", remedy))

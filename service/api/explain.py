@@ -9,13 +9,16 @@ from marshmallow import Schema, fields
 
 from service import explaining
 from service.api.blueprint import Resource
+from service.api.evaluate import A_JOB, describe_rows
 from service.api.fields import CELL, COUNTS, NUMBERS, PREDICTION, SCALAR, Anything, Envelope, PredictionData
+from service.api.jobs import JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.core.errors import Fault
 from service.core.explain import How
 from service.errors import InvalidRequest
+from service.jobs.requests import pack_explanation
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
@@ -166,7 +169,8 @@ class ExplanationSchema(Schema):
 @blueprint.route("/models/<reference>/explain", methods=["POST"], parameters=[REFERENCE])
 @blueprint.arguments(ExplainedRowsSchema)
 @blueprint.response(200, ExplanationSchema)
-@blueprint.problems(400, 404, 413, 415, 422, 503)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
+@blueprint.problems(400, 404, 413, 415, 422, 429, 503, 507)
 def explain_rows(envelope: dict[str, Any], reference: str) -> Response:
     """Explain why rows are answered what they are, and what would have to be otherwise.
 
@@ -184,4 +188,9 @@ def explain_rows(envelope: dict[str, Any], reference: str) -> Response:
         raise InvalidRequest(message, Fault("/data", f"send at most {most} (TREEWRIGHT_MAX_EXPLAINED_ROWS)"))
     asked = explaining.ExplanationRequest(table, envelope["counterfactuals"] is not False, bool(envelope["shapley"]))
     with placed_as_posted(data, order):
-        return answer({"model": summarize_model(record), **explaining.explain(record, asked, store())})
+        jobs = queue_for(explaining.count_cells(record, asked, store()))
+        if jobs is None:
+            return answer({"model": summarize_model(record), **explaining.explain(record, asked, store())})
+        explaining.check(record, asked, store())
+    content = {"model": record.id, "request": pack_explanation(asked)}
+    return answer_job(jobs.submit("explain", content, describe_rows(record, table)))

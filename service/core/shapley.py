@@ -29,6 +29,8 @@ from service.core.candidates import NO_ROUTE
 from service.core.criteria import Floats
 from service.core.explain import How, decide, read_cells
 from service.core.guide import Guide
+from service.core.impurities import divide
+from service.core.parallel import PARALLEL_CELLS, count_cores, run_parallel
 from service.core.schema import Column
 from service.core.statistics import Ints
 from service.core.tree import Tree
@@ -67,7 +69,8 @@ class Edges:
     The first one, to the root, is taken by all. ``edge`` is its number in `Routes`; ``parent`` and ``last`` are edges
     of this list: the one above, and the nearest above that has the same player, -1 where there is none. ``weight`` is
     the share of training weight that takes this edge and all above of its player; ``end`` the node of rows that go no
-    further, -1 elsewhere. ``levels``: where each depth begins. ``most`` is the most players on one way.
+    further, -1 elsewhere. ``levels``: where each depth begins; ``families``: from the deepest on, the edges of a depth,
+    where in these the children of each parent begin, and the parents. ``most`` is the most players on one way.
     """
 
     edge: Ints
@@ -77,6 +80,7 @@ class Edges:
     weight: Floats
     end: Ints
     levels: list[int]
+    families: list[tuple[slice, Ints, Ints]]
     most: int
 
     @property
@@ -94,16 +98,19 @@ def find_shapley(tree: Tree, guide: Guide, columns: Sequence[Column], rows: int)
     outputs = _list_outputs(tree)
     cover = find_cover(tree)
     values = np.zeros((rows, len(tree.features), outputs.shape[1]))
-    together = max(1, min(guide.block, 4 * _CELLS // tree.nodes))
-    for begin in range(0, rows, together):
-        block = slice(begin, min(begin + together, rows))
-        routes = _find_routes(tree, guide, columns, block)
+
+    def fill(block: slice) -> None:
+        routes, of_block = _find_routes(tree, guide, columns, block), values[block]
         for mine, stops in _group_rows(tree, routes):
             edges = _lay_out(tree, cover, routes.player[mine[0]], stops)
             size = max(1, _CELLS // (len(edges.edge) * edges.points))
             for first in range(0, len(mine), size):
                 some = mine[first : first + size]
-                values[begin + some] = _credit(edges, routes.goes[some], outputs, len(tree.features))
+                of_block[some] = _credit(edges, routes.goes[some], outputs, len(tree.features), bool(tree.classes))
+
+    together = max(1, min(guide.block, 4 * _CELLS // tree.nodes, -(-rows // count_cores())))
+    blocks = [slice(begin, min(begin + together, rows)) for begin in range(0, rows, together)]
+    run_parallel(fill, blocks, worth=rows * tree.nodes > PARALLEL_CELLS)
     share = _spread_down(tree, cover)
     leaf = tree.is_leaf
     return Shapley(values, share[leaf] @ outputs[leaf])
@@ -193,6 +200,10 @@ def _lay_out(tree: Tree, cover: Floats, player: Ints, stops: Ints) -> Edges:
     decider = np.where(parent < 0, -1, player[above[order]])
     last = _find_last(parent, decider)
     levels = [*np.flatnonzero(np.diff(depth, prepend=-1)).tolist(), len(edge)]
+    families = []
+    for begin, end in reversed(list(pairwise(levels[1:]))):
+        starts = np.flatnonzero(np.diff(parent[begin:end], prepend=-1))
+        families.append((slice(begin, end), starts, parent[begin:end][starts]))
     weight = np.concatenate([cover, np.zeros(nodes)])[edge]
     count = (last < 0).astype(np.int64)
     count[0] = 0
@@ -202,7 +213,7 @@ def _lay_out(tree: Tree, cover: Floats, player: Ints, stops: Ints) -> Edges:
         count[level] += count[parent[level]]
     at = edge % nodes
     end_at = np.where((edge >= nodes) | tree.is_leaf[at], at, -1)
-    return Edges(edge, parent, last, decider, weight, end_at, levels, int(count.max()))
+    return Edges(edge, parent, last, decider, weight, end_at, levels, families, int(count.max()))
 
 
 def _find_last(parent: Ints, player: Ints) -> Ints:
@@ -217,8 +228,11 @@ def _find_last(parent: Ints, player: Ints) -> Ints:
     return last
 
 
-def _credit(edges: Edges, goes: Floats, outputs: Floats, features: int) -> Floats:
-    """(row, feature, output) the Shapley values of rows that share the edges; ``goes``: see `Routes`."""
+def _credit(edges: Edges, goes: Floats, outputs: Floats, features: int, is_shared: bool) -> Floats:
+    """(row, feature, output) the Shapley values of rows that share the edges; ``goes``: see `Routes`.
+
+    ``is_shared``: outputs are the probabilities of classes.
+    """
     credit = np.zeros((len(goes), features, outputs.shape[1]))
     if len(edges.edge) == 1:
         return credit
@@ -226,11 +240,13 @@ def _credit(edges: Edges, goes: Floats, outputs: Floats, features: int) -> Float
     order = np.argsort(edges.player[1:], kind="stable") + 1
     player = edges.player[order]
     starts = np.flatnonzero(np.diff(player, prepend=-1))
-    for output in range(outputs.shape[1]):
+    for output in range(outputs.shape[1] - is_shared):
         value = np.where(edges.end < 0, 0.0, outputs[edges.end, output])
         below = _sum_below(edges, product * value[:, None, None])
         by_edge = np.einsum("erq,erq->er", added, below)[order]
         credit[:, player[starts], output] = np.add.reduceat(by_edge, starts, axis=0).T
+    if is_shared:  # what one class gains the others lose
+        credit[:, :, -1] = -credit.sum(-1)
     return credit
 
 
@@ -246,23 +262,22 @@ def _find_factors(edges: Edges, goes: Floats) -> tuple[Floats, Floats]:
     for begin, end in pairwise(edges.levels[1:]):
         last = edges.last[begin:end]
         along[begin:end] *= np.where(last[:, None] < 0, 1.0, along[last])
-    factor = (1 - point) * edges.weight[:, None, None] + point * along[:, :, None]
-    new = edges.last[:, None, None] < 0
-    before = np.where(new, 1.0, factor[edges.last])
+    gap = along - edges.weight[:, None]
+    factor = edges.weight[:, None, None] + point * gap[:, :, None]
+    again = np.flatnonzero(edges.last >= 0)
+    before = edges.last[again]
+    product = factor.copy()
     # below a factor of 0 nothing is left to be shared
-    product = np.divide(factor, before, out=np.zeros_like(factor), where=before > 0)
+    product[again] = divide(factor[again], factor[before])
     for begin, end in pairwise(edges.levels[1:]):
         product[begin:end] *= product[edges.parent[begin:end]]
-    added = (along - edges.weight[:, None])[:, :, None] * mass
-    added = np.divide(added, factor, out=np.zeros_like(factor), where=factor > 0)
-    return product, added - np.where(new, 0.0, added[edges.last])
+    added = divide(gap[:, :, None] * mass, factor)
+    added[again] -= added[before]
+    return product, added
 
 
 def _sum_below(edges: Edges, value: Floats) -> Floats:
     """(edge, ...) the sum over what is below each edge, which is written into ``value: (edge, ...)``."""
-    for begin, end in pairwise(edges.levels[:0:-1]):
-        # from the deepest level on: the children of each parent stand side by side
-        level = slice(end, begin)
-        starts = np.flatnonzero(np.diff(edges.parent[level], prepend=-1))
-        value[edges.parent[level][starts]] += np.add.reduceat(value[level], starts, axis=0)
+    for level, starts, parents in edges.families:
+        value[parents] += np.add.reduceat(value[level], starts, axis=0)
     return value

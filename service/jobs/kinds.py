@@ -9,9 +9,10 @@ from typing import Any
 from service import training, verifying
 from service.cross_validation import read_plan
 from service.evaluation import evaluate
+from service.explaining import explain
 from service.importance import permute
 from service.jobs.progress import follow_growth
-from service.jobs.requests import unpack_evaluation, unpack_permutation, unpack_training
+from service.jobs.requests import unpack_evaluation, unpack_explanation, unpack_permutation, unpack_training
 from service.settings import Settings
 from service.stability import StabilityRequest, measure_stability
 from service.store.models import ModelStore
@@ -84,10 +85,18 @@ def permute_features(content: Mapping[str, Any], work: Work) -> Mapping[str, Any
     return {"model": record.summary(), **permute(record, asked, work.store, work.report)}
 
 
+def explain_rows(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """Why rows are answered what they are."""
+    record = work.store.find(content["model"])
+    asked = unpack_explanation(content["request"])
+    return {"model": record.summary(), **explain(record, asked, work.store, work.report)}
+
+
 KINDS: dict[str, Kind] = {
     "train": train,
     "stability": measure_splits,
     "evaluate": evaluate_rows,
     "importance": permute_features,
+    "explain": explain_rows,
     "verify": verify,
 }

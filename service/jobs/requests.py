@@ -10,6 +10,7 @@ import numpy as np
 
 from service.core.schema import Column, Table
 from service.evaluation import EvaluationRequest
+from service.explaining import ExplanationRequest
 from service.importance import PermutationRequest
 from service.targets import TrainingRequest
 
@@ -47,7 +48,17 @@ def unpack_permutation(plain: Mapping[str, Any]) -> PermutationRequest:
     return PermutationRequest(unpack_evaluation(plain), *plain["mixing"])
 
 
-def _pack(request: TrainingRequest | EvaluationRequest) -> dict[str, Any]:
+def pack_explanation(request: ExplanationRequest) -> dict[str, Any]:
+    """As `pack_training` does."""
+    return _pack(request)
+
+
+def unpack_explanation(plain: Mapping[str, Any]) -> ExplanationRequest:
+    """The request that `pack_explanation` packed."""
+    return ExplanationRequest(table=_unpack_table(plain), **plain["fields"])
+
+
+def _pack(request: TrainingRequest | EvaluationRequest | ExplanationRequest) -> dict[str, Any]:
     plain = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "table"}
     columns = [
         {"name": c.name, "kind": c.kind, "values": c.values, "categories": list(c.categories), "missing": c.missing}
