@@ -156,7 +156,11 @@ def _step(guide: Guide, cells: Cells, node: Ints, row: Ints, following: Ints) ->
         branch = read_branches(guide, cells, node, row)
         gone = np.flatnonzero(branch == NO_ROUTE)
         branch[gone] = _stand_in(guide, guide.stands, cells, node[gone], row[gone])
-    following[:] = np.where(branch == NO_ROUTE, node, guide.first.take(node) + branch)
+    lost = np.flatnonzero(branch == NO_ROUTE)
+    stay = node[lost]  # `following` may be the same array
+    guide.first.take(node, out=following, mode="clip")
+    following += branch
+    following[lost] = stay
 
 
 def read_branches(guide: Guide, cells: Cells, node: Ints, row: Ints) -> Ints:
@@ -185,14 +189,15 @@ def _stand_in(guide: Guide, stands: Ints, cells: Cells, node: Ints, row: Ints) -
 
 def _read_each(guide: Guide, cell: Ints, node: Ints) -> Ints:
     """(entry,) the branch of every entry, each cell read as its node does."""
-    if len(guide.readings) == 1:
-        return _READ[guide.readings[0]](guide, cell, node).astype(np.int64)
-    branch = np.empty(len(node), np.int64)
-    reading = guide.reading.take(node)
-    for kind in guide.readings:
-        mine = np.flatnonzero(reading == kind)
-        if len(mine):
-            branch[mine] = _READ[kind](guide, cell[mine], node[mine])
+    # one way of reading is tried on all, which is cheaper than picking those that it is for; routes are of some nodes
+    usual = next((kind for kind in guide.readings if kind != Reading.ROUTES), Reading.ROUTES)
+    branch = _READ[usual](guide, cell, node).astype(np.int64)
+    if len(guide.readings) > 1:
+        reading = guide.reading.take(node)
+        for kind in guide.readings:
+            mine = np.flatnonzero(reading == kind) if kind != usual else ()
+            if len(mine):
+                branch[mine] = _READ[kind](guide, cell[mine], node[mine])
     return branch
 
 

@@ -9,7 +9,7 @@ Columns stand in the order in which their names first appear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -101,7 +101,9 @@ def _take_columns(columns: object, limits: Limits, place: str) -> _Cells:
     if not isinstance(columns, dict):
         raise InvalidData(Fault(place, "`columns` is an object of lists, one per column."))
     _check_size(len(columns), limits.columns, "columns", place)
-    _check_all(columns.items(), {list, np.ndarray, np.ma.MaskedArray}, place, "A column is a list of its cells.")
+    _check_all(
+        columns, columns.values(), {list, np.ndarray, np.ma.MaskedArray}, place, "A column is a list of its cells."
+    )
     names, lists = list(columns), list(columns.values())
     rows = len(lists[0]) if lists else 0
     _check_size(rows, limits.rows, "rows", place)
@@ -120,7 +122,7 @@ def _take_records(records: object, limits: Limits, place: str) -> _Cells:
     if not isinstance(records, list):
         raise InvalidData(Fault(place, "`records` is a list of objects, one per row."))
     _check_size(len(records), limits.rows, "rows", place)
-    _check_all(enumerate(records), {dict}, place, "A record is an object of names and cells.")
+    _check_all(range(len(records)), records, {dict}, place, "A record is an object of names and cells.")
     keys = list(chain.from_iterable(records))
     names = list(dict.fromkeys(keys))
     _check_size(len(names), limits.columns, "columns", place)
@@ -142,7 +144,7 @@ def _take_rows(rows: object, names: Sequence[str], limits: Limits, place: str) -
     if not isinstance(rows, list):
         raise InvalidData(Fault(place, "`rows` is a list of lists, one per row."))
     _check_size(len(rows), limits.rows, "rows", place)
-    _check_all(enumerate(rows), {list}, place, "A row is a list of its cells.")
+    _check_all(range(len(rows)), rows, {list}, place, "A row is a list of its cells.")
     width = len(names)
     if set(map(len, rows)) - {width}:
         _raise_any(
@@ -160,7 +162,7 @@ def _check_header(header: object, limits: Limits, place: str) -> list[str]:
     if not isinstance(header, list):
         raise InvalidData(Fault(place, "`header` is a list of column names."))
     _check_size(len(header), limits.columns, "columns", place)
-    _check_all(enumerate(header), {str}, place, "A column name is a string.")
+    _check_all(range(len(header)), header, {str}, place, "A column name is a string.")
     seen, faults = set[str](), list[Fault]()
     for index, name in enumerate(header):
         if name in seen:
@@ -183,9 +185,11 @@ def _check_size(size: int, limit: int, what: str, place: str) -> None:
         raise InvalidData(Fault(place, f"There are {size:,} {what}; at most {limit:,} are read here ({variable})."))
 
 
-def _check_all(items: Any, wanted: set[type], place: str, message: str) -> None:  # noqa: ANN401 - a view or an enumeration
-    """Raise `InvalidData` with each of the (key, value) items whose value is of none of the wanted types."""
-    _raise_any(Fault(pointer_in(place, key), message) for key, value in items if type(value) not in wanted)
+def _check_all(keys: Iterable[object], values: Collection[object], wanted: set[type], place: str, message: str) -> None:
+    """Raise `InvalidData` with the key of each of the values whose type is none of the wanted ones."""
+    if not set(map(type, values)) <= wanted:
+        wrong = (key for key, value in zip(keys, values, strict=True) if type(value) not in wanted)
+        _raise_any(Fault(pointer_in(place, key), message) for key in wrong)
 
 
 def _raise_any(faults: Any) -> None:  # noqa: ANN401 - any iterable, also one that is made as it is read
