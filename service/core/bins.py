@@ -20,6 +20,8 @@ from service.core.statistics import Selection
 
 BINS = 255
 """The most bins of values; what is missing has a bin of its own after them."""
+WIDTHS = (16, 64, 256)
+"""A node has so many cells for a feature, the fewest that hold its bins and what is missing."""
 GRID = 2**16 - 2
 """Cells of the uniform grid between the outermost edges."""
 SAMPLED = 20_000
@@ -44,6 +46,10 @@ class Binned:
     bins: list[int]
     edges: list[NDArray[np.float64]]
     single: NDArray[np.bool_]
+
+    def find_widths(self) -> list[int]:
+        """(line,) how many cells a node has for each feature."""
+        return [next(width for width in WIDTHS if bins < width) for bins in self.bins]
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""

@@ -30,8 +30,6 @@ from service.core.weigh import Batch, Learner
 
 FINE = 32
 """A bin that is looked at closer is parted into so many, evenly in value."""
-WIDTHS = (16, 64, 256)
-"""A node has so many cells for a feature, the fewest that hold its bins and what is missing."""
 FEW_ROWS = 500
 """So few rows are sorted at once."""
 
@@ -99,7 +97,7 @@ def weigh_foremost(learner: Learner, batch: Batch, most: int) -> tuple[Block, li
 
 def count_bins(learner: Learner, batch: Batch, binned: Binned) -> list[Counted]:
     """The bins of each line."""
-    widths = [next(width for width in WIDTHS if bins < width) for bins in binned.bins]
+    widths = binned.find_widths()
     cells = {width: _lay_out_cells(batch, width) for width in set(widths)}
     lines = range(len(widths))
     return run_parallel(lambda line: _count_line(learner, batch, line, widths[line], cells[widths[line]]), lines)

@@ -208,7 +208,7 @@ def _open_children(
     growth.leaf[entries.row] = ids.repeat(batch.rows)
     keep = reason == 0
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
-        small = keep & (batch.rows < learner.sizes.scan)
+        small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned))
         if small.any():
             growth.waiting.append(Open(batch.keep(small), ids[small], depth[small]))
         keep &= ~small

@@ -28,8 +28,8 @@ from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_b
 
 RUN_CELLS = 60_000
 """Nodes are searched together up to about so many rows x features."""
-RUN_NODES = 64
-"""Nodes whose bins are counted are searched so many together."""
+RUN_BINS = 64 * 256
+"""Nodes whose bins are counted are searched together up to so many cells of a feature."""
 KEPT_CELLS = 2_000_000
 """Up to so many rows x features the candidates are kept until the winner is known; beyond it they are weighed again."""
 
@@ -75,7 +75,7 @@ def search(learner: Learner, batch: Batch) -> Splits:
     if batch.binned is None and len(batch.entries.row) * len(learner.features) <= RUN_CELLS:
         return _search_run(learner, batch)
     if batch.binned is not None:
-        runs = list_runs(np.ones(batch.entries.nodes, np.int64), RUN_NODES)
+        runs = list_runs(np.full(batch.entries.nodes, max(batch.binned.find_widths())), RUN_BINS)
     else:
         runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
     if len(runs) == 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.bins import Binned
+from service.core.bins import WIDTHS, Binned
 from service.core.branches import adds_up, find_typical, weigh_apart
 from service.core.candidates import (
     Block,
@@ -111,13 +111,17 @@ class Sizes:
     """From which numbers of rows on which way of searching is taken; they change how long it takes, and nothing else.
 
     ``coarse``: from so many rows at the root on, bins are counted; below, rows are kept in order. ``scan``: nodes with
-    fewer rows are taken off the bins, which would hold a row or none. ``portion``: small nodes are then grown
-    together up to about so many rows.
+    fewer rows are taken off 255 bins, which would hold a few or none; off fewer bins only smaller ones are.
+    ``portion``: small nodes are then grown together up to about so many rows.
     """
 
     coarse: int = 20_000
     scan: int = 1000
     portion: int = 250_000
+
+    def find_small(self, binned: Binned) -> float:
+        """Nodes with fewer rows are taken off the bins."""
+        return self.scan * max(binned.find_widths()) / WIDTHS[-1]
 
 
 _LACK = {"branch": Lack.BRANCH, "surrogate": Lack.APART, "fractional": Lack.APART}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.core import upkeep
+from service.core import grow, upkeep
 from service.core.bins import Binned, bin_features
 from service.core.bounds import BOUNDS
 from service.core.criteria import CRITERIA
@@ -24,7 +24,8 @@ from service.core.parallel import count_cores
 from service.core.schema import Column, Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
-from service.core.weigh import Sizes
+from service.core.upkeep import pass_on
+from service.core.weigh import Batch, Sizes
 from tests.core.growing import SORTED, assert_same_growth, grow_by, random_columns, random_target, resolved
 from tests.core.making import classes, labels, numbers, values
 from tests.oracle import naive_tree as naive
@@ -411,6 +412,22 @@ def test_leaves_say_why() -> None:
             assert tree.rows[node] < 30
         else:
             assert (reason, tree.depth[node]) == (LeafReason.MAX_DEPTH, 3)
+
+
+@pytest.mark.parametrize(("distinct", "least"), [(5, 62.5), (50, 250), (500, 1000)])
+def test_few_values_stay_in_their_few_bins(monkeypatch: pytest.MonkeyPatch, distinct: int, least: float) -> None:
+    """Nodes leave the bins where these would hold a few rows or none: later where each has fewer; same tree."""
+    kept: list[int] = []
+
+    def note(above: Batch, batch: Batch, rows: int) -> Batch:
+        kept.extend(batch.rows.tolist() if above.binned is not None else [])
+        return pass_on(above, batch, rows)
+
+    monkeypatch.setattr(grow, "pass_on", note)
+    source = np.random.default_rng(distinct)
+    columns = [numbers(f"x{i}", source.integers(0, distinct, 6000)) for i in range(4)]
+    assert_bins_change_nothing(columns, classes(source.integers(0, 2, 6000)), {"max_depth": 9}, Sizes(coarse=1))
+    assert least <= min(kept) < 2 * least
 
 
 def test_nothing_outlives_its_level(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.core.candidates import Form
-from service.core.search import RUN_NODES, Splits, join_splits, list_runs, search
+from service.core.search import RUN_BINS, Splits, join_splits, list_runs, search
 from service.core.weigh import Sizes
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import classes, labels, numbers
@@ -22,7 +22,7 @@ WAYS = pytest.mark.parametrize("sizes", [SORTED, Sizes(coarse=1)], ids=["sorted"
 def test_nodes_do_not_meet(criterion: str, sizes: Sizes) -> None:
     """Hundreds of nodes searched together get the splits that they get one by one."""
     source = np.random.default_rng(2)
-    nodes = 3 * RUN_NODES + 5
+    nodes = 3 * RUN_BINS // 256 + 5
     columns = [*random_columns(source, 3000, gaps=True), labels("n", [f"c{i}" for i in source.integers(0, 8, 3000)])]
     target = random_target(source, columns, 3, "real")
     node = np.r_[np.arange(nodes), source.integers(0, nodes, 3000 - nodes)].tolist()
