@@ -163,38 +163,24 @@ def argsort_keys(keys: NDArray[np.integer], bound: int) -> NDArray[np.int64]:
     return order
 
 
+FEW_TURNS = 8
+"""Up to so many groups it is quicker to look each of them out than to sort."""
+
+
+def argsort_turns(turn: NDArray[np.unsignedinteger], turns: int) -> Ints:
+    """Stable order of ``turn: (entry,)``; what has none, which is ``turns``, is left out."""
+    if turns <= FEW_TURNS:
+        return np.concatenate([np.flatnonzero(turn == one) for one in range(turns)])
+    return argsort_keys(turn, turns + 1)[: np.count_nonzero(turn < turns)]
+
+
+def list_turns(parent: Ints) -> Ints:
+    """(node,) the turn in which each node comes, the first being 0: within a turn their ``parent: (node,)`` ascend."""
+    return np.cumsum(np.diff(parent, prepend=-1) <= 0)
+
+
 SORTED_BY_CELL = 1500
-"""From so many on it pays to sort numbers by cells first, and to part children without sorting."""
-
-
-def argsort_children(child: Ints, start: Ints) -> Ints:
-    """Stable order of ``child: (entry,)``, less what is below 0; runs of entries begin at ``start: (run,)``.
-
-    Where each run is left out or has at most two children of its own, which follow those of the runs before, their
-    places are counted and nothing is sorted, which pays for all but a few entries.
-    """
-    if len(child) < SORTED_BY_CELL:
-        return _argsort_kept(child)
-    least, most = np.minimum.reduceat(child, start), np.maximum.reduceat(child, start)
-    gone, rows = least < 0, np.diff(start, append=len(child))
-    if ((most - least > 1) | (gone & (most >= 0))).any() or (least[~gone][1:] <= most[~gone][:-1]).any():
-        return _argsort_kept(child)
-    second = child > np.repeat(least, rows)
-    first = ~second if not gone.any() else ~(second | np.repeat(gone, rows))
-    right = np.add.reduceat(second, start, dtype=np.int64)[~gone]
-    # where the rows of second children stand in the order
-    stands = np.repeat(np.tile([False, True], len(right)), np.stack([rows[~gone] - right, right], axis=1).ravel())
-    order = np.empty(len(stands), np.int64)
-    order[np.flatnonzero(stands)] = np.flatnonzero(second)
-    order[np.flatnonzero(~stands)] = np.flatnonzero(first)
-    return order
-
-
-def _argsort_kept(child: Ints) -> Ints:
-    last = int(child.max()) + 1
-    return argsort_keys(np.where(child < 0, last, child), last + 1)[: np.count_nonzero(child >= 0)]
-
-
+"""From so many on it pays to sort numbers by cells first."""
 CELL_BITS = 16
 """Cells for fewer numbers than half of 2^16 are 2^16, and 2^32 for more."""
 

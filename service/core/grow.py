@@ -80,7 +80,8 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
         growth.least = learner.floor.find_least(learner.objective, *_tell_risk(learner, batch))
     depth = np.zeros(1, np.int64)
     reason = _find_reasons(growth, learner, batch, depth)
-    ids = _record(growth, batch, reason, np.array([-1]), np.array([0]), depth, np.ones(1))
+    nodes = {"parent": depth - 1, "branch": depth, "share": np.ones(1), "depth": depth}
+    ids = _record(growth, batch, reason, nodes, depth)
     if reason[0]:
         return growth
     fronts = [Open(lay_out(learner, batch), ids, depth)]
@@ -191,20 +192,18 @@ def _open_children(
     growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits, children: Children
 ) -> Open | None:
     """Record the children; those without rows become leaves at once."""
-    entries, parent, branch = children.entries, children.parent, children.branch
-    occupied = np.flatnonzero(np.bincount(entries.node, minlength=len(parent)))
-    if len(occupied) < len(parent):
-        entries = replace(entries, node=np.searchsorted(occupied, entries.node), nodes=len(occupied))
+    entries, parent = children.entries, children.parent[children.child]
     used = front.batch.used
     if used is not None:
-        used = _use_up(learner, used[parent], splits.feature[parent])[occupied]
+        used = _use_up(learner, used[parent], splits.feature[parent])
     batch = make_batch(target, entries, learner.objective, used)
     if learner.directions is not None:
-        batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, parent, branch))
-    every_depth = front.depth[parent] + 1
-    depth = every_depth[occupied]
+        batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, children))
+    depth = front.depth[parent] + 1
     reason = _find_reasons(growth, learner, batch, depth)
-    ids = _record(growth, batch, reason, front.ids[parent], branch, every_depth, children.share, occupied)[occupied]
+    nodes = {"parent": front.ids[children.parent], "branch": children.branch, "share": children.share,
+             "depth": front.depth[children.parent] + 1}  # fmt: skip
+    ids = _record(growth, batch, reason, nodes, children.child)
     growth.leaf[entries.row] = ids.repeat(batch.rows)
     keep = reason == 0
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
@@ -217,7 +216,7 @@ def _open_children(
     if not keep.all():
         batch = batch.keep(keep)
     del entries
-    return Open(pass_on(front.batch, batch, target.rows), ids[keep], depth[keep])
+    return Open(pass_on(front.batch, batch, parent[keep], target.rows), ids[keep], depth[keep])
 
 
 def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray[np.bool_]:
@@ -228,29 +227,25 @@ def _use_up(learner: Learner, used: NDArray[np.bool_], feature: Ints) -> NDArray
     return used
 
 
-def _narrow_bounds(
-    learner: Learner, above: Batch, batch: Batch, splits: Splits, parent: Ints, branch: Ints
-) -> Floats | None:
+def _narrow_bounds(learner: Learner, above: Batch, batch: Batch, splits: Splits, children: Children) -> Floats | None:
     if learner.directions is None or above.bounds is None:
         return None
-    value = read_values(learner.objective, batch.stats, batch.tally.centre)
+    parent = children.parent
+    value = np.zeros(len(parent))
+    value[children.child] = read_values(learner.objective, batch.stats, batch.tally.centre)
     direction = learner.directions[splits.feature[parent]] * (splits.form[parent] == Form.THRESHOLD)
-    return narrow_bounds(above.bounds[:, parent], value, direction, branch)
+    return narrow_bounds(above.bounds[:, parent], value, direction, children.branch)[:, children.child]
 
 
-def _record(
-    growth: Growth, batch: Batch, reason: Ints, parent: Ints, branch: Ints, depth: Ints, share: Floats,
-    occupied: Ints | None = None,
-) -> Ints:  # fmt: skip
-    """Append nodes: those ``occupied``, which ``batch`` and ``reason`` tell of, and empty ones. Returns all ids."""
+def _record(growth: Growth, batch: Batch, reason: Ints, nodes: dict[str, Any], child: Ints) -> Ints:
+    """Append ``nodes``, of which ``child: (node,)`` are those of the batch, and the others empty; returns their ids."""
     answer = np.full(len(reason), np.nan) if batch.answer is None else batch.answer
     chunk = {"stats": batch.stats, "rows": batch.rows, "centre": batch.tally.centre, "impurity": batch.impurity,
              "reason": reason, "answer": answer}  # fmt: skip
-    if occupied is not None and len(occupied) < len(parent):
-        for name, values in chunk.items():
-            chunk[name] = np.full((*values.shape[:-1], len(parent)), _OF_EMPTY.get(name, 0), values.dtype)
-            chunk[name][..., occupied] = values
-    return growth.add_nodes(chunk | {"parent": parent, "branch": branch, "depth": depth, "share": share})
+    for name, values in chunk.items():
+        nodes[name] = np.full((*values.shape[:-1], len(nodes["parent"])), _OF_EMPTY.get(name, 0), values.dtype)
+        nodes[name][..., child] = values
+    return growth.add_nodes(nodes)[child]
 
 
 _OF_EMPTY = {"reason": LeafReason.EMPTY, "answer": np.nan}

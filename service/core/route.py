@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Form, Lack
 from service.core.criteria import Floats
+from service.core.encoding import argsort_turns, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.parting import part_entries
 from service.core.search import Splits, levels_of
@@ -76,12 +77,14 @@ def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """Children of the nodes of a batch, in node order, with what comes to them.
+    """Children of the nodes of a batch, by parent and branch, with what comes to them.
 
     ``parent``, ``branch``: (child,); ``share: (child,)`` of the parent's known weight, 1 where rows are not parted.
+    The nodes of ``entries`` are those of the children that have rows: ``child: (node,)`` says which.
     """
 
     entries: Entries
+    child: Ints
     parent: Ints
     branch: Ints
     share: Floats
@@ -95,13 +98,32 @@ def send_entries(learner: Learner, batch: Batch, route: Ints, branches: Ints) ->
     first = branches.cumsum() - branches
     parent = np.arange(len(branches)).repeat(branches)
     branch = np.arange(len(parent)) - first[parent]
-    child = np.where(branches > 0, first, -1 - len(parent)).repeat(batch.rows)
-    child += route
-    share = np.ones(len(parent))
+    child = np.where(branches > 0, first, -1).repeat(batch.rows) + route
     if learner.lack is Lack.APART:
         lost = (branches > 0)[batch.entries.node] & (route < 0)
         child[lost] = -1
         if learner.parts_rows:
             entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
-            return Children(entries, parent, branch, share)
-    return Children(batch.entries.regroup(child, len(parent)), parent, branch, share)
+            rows = np.bincount(entries.node, minlength=len(parent))
+            some = np.flatnonzero(rows)
+            entries = replace(entries, node=np.repeat(np.arange(len(some)), rows[some]), nodes=len(some))
+            return Children(entries, some, parent, branch, share)
+    entries, some = _group_by_turns(batch.entries, child, parent, branch)
+    return Children(entries, some, parent, branch, np.ones(len(parent)))
+
+
+def _group_by_turns(entries: Entries, child: Ints, parent: Ints, branch: Ints) -> tuple[Entries, Ints]:
+    """The entries with a ``child: (entry,)``, -1 without, grouped by it, and (node,) the children with rows.
+
+    Of each parent's children that with the fewest rows comes in the first turn, the next in the second, and so on;
+    within a turn they stand as their parents do, so that each turn's entries only have to be looked out.
+    """
+    rows = np.bincount(child + 1, minlength=len(parent) + 1)[1:]
+    turn = np.empty_like(branch)
+    turn[np.lexsort((rows, parent))] = branch
+    turns = int(branch.max()) + 1
+    # -1 is the last place
+    order = argsort_turns(np.append(turn, turns).astype(smallest_unsigned(turns))[child], turns)
+    some = np.lexsort((parent, turn))
+    some = some[rows[some] > 0]
+    return entries.take(order, np.repeat(np.arange(len(some)), rows[some]), len(some)), some

@@ -7,23 +7,24 @@ node, by value, so the groups stand at the same places in every line:
     age       4 1 9 0 3 | 5 2 8 | 7 6 11 10      row numbers, ascending by age within each node
     income    9 4 0 3 1 | 8 5 2 | 6 7 10 11
 
-Running sums along a line give the left branch of every cut. A split keeps the order: the rows of the first child are
-looked out and put first, then those of the second.
+Running sums along a line give the left branch of every cut. A split keeps the order: the rows of the smaller children
+are looked out and put first, as their parents stand, then those of the larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
-from service.core.encoding import CodedFeature, argsort_keys, argsort_numbers
+from service.core.encoding import FEW_TURNS, CodedFeature, argsort_keys, argsort_numbers, list_turns
 from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.statistics import Ints, Selection, Tally
+from service.core.statistics import Entries, Ints, Selection, Tally
 
 STRICT_ROWS = 100_000
 """Up to so many rows in a node no cut amid rows of one class comes within the tolerance of its run's better end."""
@@ -50,61 +51,52 @@ class Ordered:
         """Some of the lines."""
         return Ordered(self.feature[lines], self.row[lines], self.code[lines])
 
-    def regroup(self, child: NDArray[np.int32], node: Ints, start: Ints) -> Ordered:
-        """Entries grouped by ``child: (row,)``, rows of -1 left out; ``node: (entry,)`` is the child of what remains.
+    def regroup(self, entries: Entries, parent: Ints, rows: int) -> Ordered:
+        """The lines grouped as ``entries`` are, nodes in turns (`list_turns`); so far by their ``parent: (node,)``.
 
-        The nodes so far begin at ``start: (node,)``, and children are numbered in the order of their parents.
+        ``rows`` counts those of the training data; those without an entry are left out.
         """
-        if self.row.size < SORTED_CELLS:
-            return self._sort_by(child, len(node))
-        key = child[self.row[0]]
-        top = np.maximum.reduceat(key, start)
-        # what is left out is no reason for a third branch
-        bottom = np.minimum.reduceat(np.where(key < 0, len(node), key), start)
-        parted = top > bottom
-        if (top > bottom + 1).any():
-            return self._sort_by(child, len(node))
-        second = np.zeros(max(int(top.max()), 0) + 1, bool)
-        second[top[parted]] = True
-        side = np.zeros(len(child), np.uint8)
-        np.add(second.take(child, mode="clip"), 1, out=side, where=child >= 0, casting="unsafe")
-        return self._part(side, second[node])
+        turn = list_turns(parent)
+        if self.row.size < SORTED_CELLS or turn[-1] >= FEW_TURNS:
+            return self._sort_by(entries, rows)
+        return self._look_out(entries, turn, rows)
 
-    def _part(self, side: NDArray[np.uint8], second: NDArray[np.bool_]) -> Ordered:
-        """Each node in two: first its rows with ``side: (row,)`` 1, then those with 2; those with 0 are left out.
-
-        ``second: (entry,)`` tells which of the two stand at the places of the result.
-        """
-        shape = (len(self.row), len(second))
-        row, code = np.empty(shape, np.int32), np.empty(shape, np.int32)
-        places = (np.flatnonzero(~second), np.flatnonzero(second))
+    def _look_out(self, entries: Entries, turn: Ints, rows: int) -> Ordered:
+        """The lines of each ``turn: (node,)``, looked out of those so far, which have its nodes in the same order."""
+        turns, kept = int(turn[-1]) + 1, len(entries.row)
+        of_row = np.full(rows, turns, np.uint8)
+        of_row[entries.row] = turn.astype(np.uint8)[entries.node]
+        edges = [*np.searchsorted(entries.node, np.flatnonzero(np.diff(turn, prepend=-1))).tolist(), kept]
+        row, code = np.empty((len(self.row), kept), np.int32), np.empty((len(self.row), kept), np.int32)
 
         def fill(lines: slice) -> None:
-            old_row, old_code = self.row[lines].ravel(), self.code[lines].ravel()
-            of_entry, count = side.take(old_row), len(self.row[lines])
-            for which, place in enumerate(places):
-                at = np.flatnonzero(of_entry == which + 1)
-                row[lines, place] = old_row.take(at).reshape(count, len(place))
-                code[lines, place] = old_code.take(at).reshape(count, len(place))
+            old_row, old_code, count = self.row[lines].ravel(), self.code[lines].ravel(), len(self.row[lines])
+            of_entry = of_row.take(old_row)
+            for which, (begin, end) in enumerate(pairwise(edges)):
+                at = np.flatnonzero(of_entry == which)
+                row[lines, begin:end] = old_row.take(at).reshape(count, -1)
+                code[lines, begin:end] = old_code.take(at).reshape(count, -1)
 
-        step = max(1, PORTION // max(self.row.shape[1], 1))
+        step = max(1, PORTION // self.row.shape[1])
         portions = [slice(begin, begin + step) for begin in range(0, len(row), step)]
         run_parallel(fill, portions, worth=self.row.size > PARALLEL_CELLS)
         return Ordered(self.feature, row, code)
 
-    def _sort_by(self, child: NDArray[np.int32], kept: int) -> Ordered:
-        """Entries grouped by ``child: (row,)``, of which ``kept`` are not -1, whatever groups they had."""
-        lines, entries = self.row.shape
+    def _sort_by(self, entries: Entries, rows: int) -> Ordered:
+        """The lines sorted by node, whatever groups they had."""
+        kept = len(entries.row)
+        lines, before = self.row.shape
         row, code = np.empty((lines, kept), np.int32), np.empty((lines, kept), np.int32)
         # what is left out comes last in its line
-        keys = int(child.max()) + 2
-        key_of = np.where(child < 0, keys - 1, child)
-        step = max(1, PORTION // max(entries, 1))
+        keys = entries.nodes + 1
+        of_row = np.full(rows, entries.nodes, np.int32)
+        of_row[entries.row] = entries.node
+        step = max(1, PORTION // max(before, 1))
         apart = np.arange(min(step, lines))[:, None] * keys
 
         def fill(some: slice) -> None:
             old_row, old_code = self.row[some], self.code[some]
-            key = key_of.take(old_row) + apart[: len(old_row)]
+            key = of_row.take(old_row) + apart[: len(old_row)]
             order = argsort_keys(key.ravel(), len(old_row) * keys).reshape(key.shape)[:, :kept]
             row[some], code[some] = old_row.ravel().take(order), old_code.ravel().take(order)
 

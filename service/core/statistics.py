@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.deviations import TINY, rise_above
-from service.core.encoding import argsort_children, smallest_unsigned
+from service.core.encoding import smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.quantities import Quantity, Ranking, find_starts, rank_targets, split_values
 from service.core.schema import Statistic, Target
@@ -38,12 +38,6 @@ class Entries:
     node: Ints
     nodes: int
     weight: Floats | None = None
-
-    def regroup(self, node: Ints, nodes: int) -> Entries:
-        """The entries with ids of 0 and more in ``node: (entry,)``, grouped anew."""
-        order = argsort_children(node, find_starts(self.node, self.nodes))
-        weight = None if self.weight is None else self.weight[order]
-        return Entries(self.row[order], node[order], nodes, weight)
 
     def take(self, inside: Selection, node: Ints, nodes: int) -> Entries:
         """The entries of some nodes, which keep their order, with their new ``node`` ids."""

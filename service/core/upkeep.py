@@ -10,6 +10,7 @@ from service.core.bins import bin_features
 from service.core.candidates import Lack
 from service.core.coarse import can_bound
 from service.core.scan import arrange
+from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 
 
@@ -29,9 +30,7 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
         return batch
     ordered = arrange(learner.features, lines, batch.entries.row)
     if batch.entries.nodes > 1:
-        child = np.empty(batch.tally.all_rows, np.int32)
-        child[batch.entries.row] = batch.entries.node
-        ordered = ordered.regroup(child, batch.entries.node, np.zeros(1, np.int64))
+        ordered = ordered.regroup(batch.entries, np.zeros(batch.entries.nodes, np.int64), batch.tally.all_rows)
     return replace(batch, ordered=ordered)
 
 
@@ -45,8 +44,8 @@ def can_scan(learner: Learner, feature: int) -> bool:
     return learner.is_ordered(feature) and not counted and learner.objective.criterion.adds_up
 
 
-def pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
-    """``batch``, children of nodes of ``above``, with the rows in order or the bins that these had."""
+def pass_on(above: Batch, batch: Batch, parent: Ints, rows: int) -> Batch:
+    """``batch``, children of the nodes ``parent: (node,)`` of ``above``, with the ordered rows or bins of these."""
     kept = batch.entries.row
     if above.binned is not None:
         place = np.empty(rows, np.int64)
@@ -54,7 +53,5 @@ def pass_on(above: Batch, batch: Batch, rows: int) -> Batch:
         place = place[kept]
         return replace(batch, binned=above.binned.reorder(place))
     if above.ordered is not None:
-        child = np.full(rows, -1, np.int32)
-        child[kept] = batch.entries.node
-        return replace(batch, ordered=above.ordered.regroup(child, batch.entries.node, above.starts()))
+        return replace(batch, ordered=above.ordered.regroup(batch.entries, parent, rows))
     return batch

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 
 from service.core.encoding import (
     SORTED_BY_CELL,
-    argsort_children,
     argsort_keys,
     argsort_numbers,
+    argsort_turns,
     encode,
     find_midpoints,
     largest_values_up_to,
+    list_turns,
     round_down,
+    smallest_unsigned,
 )
 from tests.core.making import labels, numbers
 
@@ -155,23 +157,16 @@ def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -
     assert argsort_numbers(array).tolist() == np.argsort(array, kind="stable").tolist()
 
 
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 5), st.sampled_from(["gone", "one", "two", "three", "mixed"])), min_size=1, max_size=20
-    ),
-    st.sampled_from([1, 500]),
-    st.integers(0, 2**32 - 1),
-)
-def test_children_are_grouped_stably(runs: list[tuple[int, str]], scale: int, seed: int) -> None:
-    """Entries are grouped by child, those without one left out, whether runs part in two, in more, or not at all."""
-    source = np.random.default_rng(seed)
-    child, start, first = [], [], 0
-    for count, kind in runs:
-        start.append(len(child))
-        least, most = {"gone": (-1, 0), "one": (0, 1), "two": (0, 2), "three": (0, 3), "mixed": (-1, 2)}[kind]
-        own = source.integers(least, most, count * scale)
-        child += [int(branch) + first if branch >= 0 else -1 for branch in own]
-        first += 0 if kind == "gone" else 3
-    order = argsort_children(np.array(child), np.array(start))
-    assert order.tolist() == sorted((i for i in range(len(child)) if child[i] >= 0), key=lambda place: child[place])
+@pytest.mark.parametrize("turns", [1, 2, 30, 300, 70_000])
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 400), st.integers(0, 2**32 - 1))
+def test_entries_come_by_turns(turns: int, entries: int, seed: int) -> None:
+    """Few turns or many: entries stand by turn, each turn's as they stood, and those without one are left out."""
+    turn = np.random.default_rng(seed).integers(0, turns + 1, entries).astype(smallest_unsigned(turns))
+    kept = [place for place in range(entries) if turn[place] < turns]
+    assert argsort_turns(turn, turns).tolist() == sorted(kept, key=lambda place: turn[place])
+
+
+def test_a_turn_ends_where_parents_do_not_ascend() -> None:
+    """Nodes of ascending parents come in one turn; a parent again, or one further up, begins the next."""
+    assert list_turns(np.array([0, 2, 3, 2, 4, 4, 1])).tolist() == [0, 0, 0, 1, 1, 2, 3]

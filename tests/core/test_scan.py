@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from service.core.candidates import Block, Candidates, Form
 from service.core.encoding import encode
-from service.core.scan import LACKING, PORTION, arrange
+from service.core.scan import LACKING, PORTION, Ordered, arrange
 from service.core.schema import Column, Target
+from service.core.statistics import Entries, Ints
 from service.core.weigh import Batch, Learner, weigh_block, weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import classes, labels, numbers, values
@@ -49,46 +50,54 @@ def test_rows_stand_in_value_order(rows: list[tuple[Any, ...]]) -> None:
         assert ((code[1:] > code[:-1]) == (keys[1:] > keys[:-1])).all()
 
 
-@settings(deadline=None, max_examples=40)
-@given(st.integers(1, 400), st.integers(1, 30), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([1, 20]))
-def test_a_split_keeps_the_order(rows: int, parents: int, seed: int, most_go: bool, times: int) -> None:
-    """Regrouped rows are those of the children, one after the other, each in the order that it had: few and many."""
+def split_twice(whole: Ordered, rows: int, parents: int, children: int, gone: float, seed: int) -> tuple[Ordered, Ints]:
+    """``whole`` split into ``parents``, each into ``children`` in turns; also (row,) the node, -1 if it is ``gone``."""
     source = np.random.default_rng(seed)
+    above, node = draw_nodes(source.integers(0, parents, rows))
+    halfway = whole.regroup(above, np.zeros(above.nodes, np.int64), rows)
+    turn = source.integers(0, children, rows)
+    turn[source.random(rows) < gone] = -1
+    below, kept = draw_nodes(np.where(turn < 0, -1, turn * parents + node))
+    parent = node[below.row[np.flatnonzero(np.diff(below.node, prepend=-1))]]
+    return halfway.regroup(below, parent, rows), kept
+
+
+def draw_nodes(key: Ints) -> tuple[Entries, Ints]:
+    """Rows as entries of nodes that are numbered as their ``key: (row,)`` ascend, -1 in none; and (row,) the node."""
+    node = np.full(len(key), -1)
+    node[key >= 0] = np.unique(key[key >= 0], return_inverse=True)[1]
+    row = np.argsort(node, kind="stable")[np.count_nonzero(node < 0) :]
+    return Entries(row, node[row], int(node.max()) + 1), node
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 400), st.integers(1, 30), st.sampled_from([2, 3, 12]), st.booleans(), st.sampled_from([1, 20]))
+def test_a_split_keeps_the_order(rows: int, parents: int, children: int, most_go: bool, times: int) -> None:
+    """Regrouped rows are those of the nodes, one after the other, each in the order that it had: few and many."""
+    source = np.random.default_rng(rows)
     features = encode(
         [Column("x", "numeric", source.integers(0, 50, rows)), Column("z", "numeric", source.random(rows))] * times
     )
-    parent = np.sort(source.integers(0, parents, rows))
-    parent = np.unique(parent, return_inverse=True)[1]
-    start = np.flatnonzero(np.diff(parent, prepend=-1))
     whole = arrange(features, np.arange(2 * times), np.arange(rows))
-    above = whole.regroup(parent.astype(np.int32), parent, np.zeros(1, np.int64))
-    child = 2 * parent + source.integers(0, 2, rows)
-    child[source.random(rows) < (0.8 if most_go else 0.1)] = -1
-    kept = int((child >= 0).sum())
-    below = above.regroup(child.astype(np.int32), np.sort(child[child >= 0]), start)
+    below, node = split_twice(whole, rows, parents, children, 0.8 if most_go and rows > 20 else 0.0, parents)
     for line in (0, 1, 2 * times - 1):
         order = whole.row[line]
-        expected = order[np.argsort(child[order], kind="stable")][rows - kept :]
+        expected = order[np.argsort(node[order], kind="stable")][np.count_nonzero(node < 0) :]
         assert below.row[line].tolist() == expected.tolist()
         code = np.empty(rows, np.int64)
         code[whole.row[line]] = whole.code[line]
         assert below.code[line].tolist() == code[expected].tolist()
 
 
-def test_a_split_of_many_rows_keeps_the_order() -> None:
+@pytest.mark.parametrize(("parents", "children"), [(10, 2), (1, 70_000), (35_000, 2)])
+def test_a_split_of_many_rows_keeps_the_order(parents: int, children: int) -> None:
     """Several portions, and more children than 16 bits hold, are regrouped alike."""
     rows = 3 * PORTION
-    source = np.random.default_rng(0)
-    features = encode([Column("x", "numeric", source.random(rows))])
+    features = encode([Column("x", "numeric", np.random.default_rng(0).random(rows))])
     whole = arrange(features, np.arange(1), np.arange(rows))
-    for children in (20, 70_000):
-        parent = np.sort(source.integers(0, children // 2, rows))
-        parent = np.unique(parent, return_inverse=True)[1]
-        above = whole.regroup(parent.astype(np.int32), parent, np.zeros(1, np.int64))
-        child = 2 * parent + source.integers(0, 2, rows)
-        below = above.regroup(child.astype(np.int32), np.sort(child), np.flatnonzero(np.diff(parent, prepend=-1)))
-        order = whole.row[0]
-        assert (below.row[0] == order[np.argsort(child[order], kind="stable")]).all()
+    below, node = split_twice(whole, rows, parents, children, 0.0, 1)
+    order = whole.row[0]
+    assert (below.row[0] == order[np.argsort(node[order], kind="stable")]).all()
 
 
 Row = tuple[Any, ...]
