@@ -83,7 +83,7 @@ class DataView:
 
     def count_better(self, score: float) -> int | None:
         """How many admissible candidates of the node score more, by the criterion; None where it knows too few."""
-        better = count_better(self._listing.score[self._rows], self._listing.rank[self._rows], score)
+        better = count_better(self._listing.score[self._rows], self._listing.rank[self._rows] > 0, score)
         return None if self._most is not None and better >= self._most else better
 
     def head(self) -> dict[str, Any]:
@@ -211,10 +211,10 @@ class DataSource:
                 return foremost
         own = cast("Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, audited, node)))
         if measure is None:
-            return LargeView(audited, own, own, query)
+            return LargeView(audited, own, own, query, end)
         again = partial(survey_by, audited, own, measure)
         survey = cast("Survey", self._recent.get((f"{self._model} by {measure}", node), again))
-        return LargeView(audited, own, survey, query)
+        return LargeView(audited, own, survey, query, end)
 
     def warnings(self) -> list[str]:
         """Nothing: the listing is complete."""

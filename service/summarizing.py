@@ -48,13 +48,12 @@ def _summarize_group(audited: Audited, group: Ints, kept: int) -> Summary:
 
 
 def _summarize_large(audited: Audited, node: int, kept: int) -> Summary:
-    """As `_summarize_group`, of one large node, a few features at a time."""
+    """As `_summarize_group`, of one large node, feature by feature."""
     survey = survey_node(audited, node)
     rows = []
-    for run in range(len(survey.runs)):
-        listing = survey.weigh_run(audited, run)
-        best = _find_best_of_features(listing, kept)
-        rows += show_candidates(audited, listing, best, listing.rank[best])
+    for feature in survey.features:
+        query = SplitQuery(feature=audited.tree.features[feature].name, top=kept, sort="position")
+        rows += LargeView(audited, survey, survey, query).render(0, kept)
     return [LargeView(audited, survey, survey, SplitQuery(sort="position")).head()], rows
 
 

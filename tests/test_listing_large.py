@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.core import survey
 from service.core.tree import Tree
 from service.listing import DataSource, DataView, make_recent, open_source
 from service.listing_large import LargeView
@@ -31,6 +32,10 @@ QUERIES: list[dict[str, Any]] = [
     {"admissible": False},
     {"measure": "gain_ratio", "top": 9},
     {"measure": "gini_cost"},
+    {"measure": "variance_cost", "top": 3},
+    {"measure": "absolute_error_reduction", "top": 3},
+    {"measure": "poisson_deviance_reduction", "feature": "x1"},
+    {"measure": "information_content", "admissible": True},
 ]
 
 
@@ -57,13 +62,20 @@ TRAININGS: list[dict[str, Any]] = [
     {"parameters": {"missing": "branch", "criterion": "entropy", "max_depth": 2}},
     {"parameters": {"criterion": "true_positive_rate", "max_depth": 2}, "positive_class": "b"},
     {"algorithm": "id3", "features": ["name"], "parameters": {"missing": "branch"}},
+    {"weight": "whole", "parameters": {"max_depth": 2, "monotonic": {"x0": "up"}, "min_weight_leaf": 9.0}},
+    {"target": "x0", "parameters": {"max_depth": 2}},
+    {"target": "whole", "task": "regression", "parameters": {"criterion": "poisson", "max_depth": 2}},
+    {"target": "x0", "parameters": {"criterion": "absolute_error", "max_depth": 1}},
 ]
 
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("training", TRAININGS, ids=str)
-def test_a_survey_lists_what_a_listing_does(trainer: Trainer, training: dict[str, Any], gaps: bool) -> None:
+def test_a_survey_lists_what_a_listing_does(
+    trainer: Trainer, training: dict[str, Any], gaps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Under every query each node has the same candidates, ranks, order and head, whichever way it is weighed."""
+    monkeypatch.setattr(survey, "COUNTED", 3)  # ranks are counted for some of the pages, and sorted out for others
     record = trainer(make_columns(gaps), **training)
     tree = Tree.from_arrays(trainer.store.load_tree(record))
     plain = open_source(record, tree, trainer.store, make_recent())
@@ -71,7 +83,10 @@ def test_a_survey_lists_what_a_listing_does(trainer: Trainer, training: dict[str
     surveyed = DataSource(record.id, plain.audited, make_recent(), large=0)
     names = {feature.name for feature in tree.features}
     for fields in QUERIES:
-        if fields.get("feature", next(iter(names))) not in names:
+        if fields.get("feature", next(iter(names))) not in names or fields.get("measure") not in {
+            None,
+            *plain.measures,
+        }:
             continue
         query = SplitQuery(**fields)
         for node in np.flatnonzero(tree.rows > 0).tolist():
@@ -81,6 +96,9 @@ def test_a_survey_lists_what_a_listing_does(trainer: Trainer, training: dict[str
             assert one.head() == other.head(), fields
             assert one.render(0, ROWS * 9) == other.render(0, ROWS * 9), fields
             assert one.render(2, 5) == other.render(2, 5)
+            (some,) = surveyed.view_nodes(np.array([node]), query, end=5)
+            assert isinstance(some, LargeView)
+            assert (len(some), some.render(1, 5)) == (len(one), one.render(1, 5)), fields
             if query.sort == "position":
                 chunks = list(other.stream(1, 4))
                 assert max(map(count_chunk, chunks), default=0) <= 4

@@ -21,8 +21,7 @@ from service.core.listing import Listing
 from service.core.monotonic import find_bounds
 from service.core.prune_match import match_split
 from service.core.ranking import build_keys, rank_keys
-from service.core.rescore import Rescorer
-from service.core.runs import Weighed
+from service.core.rescore import Origin, Rescorer
 from service.core.scan import Grouping, arrange, scan_cuts
 from service.core.schema import Target
 from service.core.statistics import Entries, Ints
@@ -159,7 +158,7 @@ class Unranked:
     gain: Floats
 
 
-Found: TypeAlias = tuple[Block, list[Candidates], Weighed | None]
+Found: TypeAlias = tuple[Block, list[Candidates], Origin | None]
 """Candidates of some features, and what they were made from where that is needed again."""
 
 
@@ -170,28 +169,22 @@ def weigh_candidates(learner: Learner, target: Target, batch: Batch, nodes: Ints
 
 
 def judge_candidates(
-    learner: Learner, target: Target, batch: Batch, nodes: Ints, weighed_runs: Iterable[Found]
-) -> Unranked:
-    """Judge candidates of the ``nodes`` of a batch, and put them in order."""
+    learner: Learner, target: Target, batch: Batch, nodes: Ints, weighed_runs: Iterable[Found],
+    tried: Floats | None = None,
+) -> Unranked:  # fmt: skip
+    """Judge candidates of the ``nodes`` of a batch, and put them in order; ``tried``: see `judge`."""
     objective = learner.objective
     tables: list[Candidates] = []
-    origins: list[Weighed] = []
+    origins: list[Origin] = []
     whole: list[list[Ints]] = []
     real: list[list[Floats]] = []
     for block, found, weighed in weighed_runs:
         for table in found:
-            judged = judge(learner, batch, block, table)
-            reason, score = judged.reason, judged.within
-            gain = score
-            if learner.parameters.selection != "criterion":
-                branches, gone = objective.alter(table.branches), objective.alter_gone(table.gone)
-                with np.errstate(invalid="ignore"):
-                    score = objective.score(branches, branches.sum(1), gone, judged.price)
-                    gain = objective.score_within(branches, branches.sum(1), "c45", gone, judged.price)
+            reason, within, score, gain = rate_table(learner, batch, block, table, tried)
             size = len(table.segment)
             origin = [np.full(size, len(tables)), np.arange(size)]
             whole.append([*origin, block.node[table.segment], block.feature[table.segment], reason.astype(np.int64)])
-            real.append([np.where(reason == 0, judged.within, -np.inf), score, gain])
+            real.append([within, score, gain])
             tables.append(table)
             # of classes every measure is made from the tables
             origins += [] if weighed is None or target.is_classification else [weighed]
@@ -209,6 +202,25 @@ def judge_candidates(
         Rescorer(target, batch.entries, tables, origins, objective.unknown_branch),
     )  # fmt: skip
     return Unranked(unranked, within[order], gain[order])
+
+
+def rate_table(
+    learner: Learner, batch: Batch, block: Block, table: Candidates, tried: Floats | None = None
+) -> tuple[NDArray[np.uint8], Floats, Floats, Floats]:
+    """(candidate,) the reason against each; what ranks it within its feature, among all, and in C4.5's mean of gains.
+
+    ``tried``: see `judge`. Within its feature what is inadmissible has -inf.
+    """
+    judged, objective = judge(learner, batch, block, table, tried=tried), learner.objective
+    within = np.where(judged.reason == 0, judged.within, -np.inf)
+    if learner.parameters.selection == "criterion":
+        return judged.reason, within, judged.within, judged.within
+    branches, gone = objective.alter(table.branches), objective.alter_gone(table.gone)
+    known = branches.sum(1)
+    with np.errstate(invalid="ignore"):
+        score = objective.score(branches, known, gone, judged.price)
+        gain = objective.score_within(branches, known, "c45", gone, judged.price)
+    return judged.reason, within, score, gain
 
 
 def weigh_run(learner: Learner, batch: Batch, run: Ints) -> Found:

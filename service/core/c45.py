@@ -40,13 +40,12 @@ def find_short_cuts(table: Candidates, known: Floats, classes: int) -> NDArray[n
     return np.asarray((occupied & (known < least)).any(0))
 
 
-def price_cuts(table: Candidates, weight: Floats, counted: NDArray[np.bool_]) -> Floats:
-    """(candidate,) the bits that a numeric cut pays: log2 of how many cuts of its feature were ``counted``, by weight.
+def price_cuts(table: Candidates, weight: Floats, tried: Floats) -> Floats:
+    """(candidate,) the bits that a numeric cut pays: log2 of how many cuts of its feature were ``tried``, by weight.
 
-    ``weight: (candidate,)`` is that of the node, rows without a value included. With missing values on either side a
-    cut counts twice, for it is two candidates. A feature without a counted cut pays nothing.
+    ``weight: (candidate,)`` is that of the node, rows without a value included, ``tried`` is by segment. With missing
+    values on either side a cut counts twice, for it is two candidates. A feature without one that counts pays nothing.
     """
-    tried = np.bincount(table.segment, weights=counted)
     return np.asarray(np.log2(np.maximum(tried, 1.0))[table.segment] / weight)
 
 

@@ -51,10 +51,14 @@ def select_within(learner: Learner, block: Block) -> str:
     return "criterion"
 
 
-def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, tolerance: Floats | None = None) -> Judged:
+def judge(
+    learner: Learner, batch: Batch, block: Block, table: Candidates, tolerance: Floats | None = None,
+    tried: Floats | None = None,
+) -> Judged:  # fmt: skip
     """What is said of each candidate.
 
-    ``tolerance: (node,)`` is that of the selection within a feature, where it is known already.
+    ``tolerance: (node,)`` is that of the selection within a feature, and ``tried: (segment,)`` how many cuts count in
+    the price of a gain, where these are known already: a table may be a part of what was weighed.
     """
     parameters, objective = learner.parameters, learner.objective
     selection = select_within(learner, block)
@@ -63,7 +67,9 @@ def judge(learner: Learner, batch: Batch, block: Block, table: Candidates, toler
     node = block.node[table.segment]
     branches = objective.alter(table.branches)
     limited = _find_limited(learner, block, table)
-    price = _price(learner, batch, block, table, limited)
+    if learner.parameters.cut_penalty and tried is None:
+        tried = _count_tried(learner, block, table, limited)
+    price = None if tried is None else _price(learner, batch, block, table, tried)
     if table.gone is None:
         # taken so, and not by an index, the classes of a node stand far apart, like those of the branches
         whole = np.take(objective.alter(batch.stats), node, axis=1)
@@ -114,17 +120,24 @@ def _find_limited(learner: Learner, block: Block, table: Candidates) -> NDArray[
     return reason
 
 
-def _price(
-    learner: Learner, batch: Batch, block: Block, table: Candidates, limited: NDArray[np.uint8] | None
-) -> Floats | None:
-    """(candidate,) what the gain of each pays; None where nothing does."""
-    penalty, objective = learner.parameters.cut_penalty, learner.objective
-    if not penalty:
-        return None
+def count_tried(learner: Learner, block: Block, table: Candidates) -> Floats:
+    """(segment,) how many cuts of each feature count in the price of a gain."""
+    return _count_tried(learner, block, table, _find_limited(learner, block, table))
+
+
+def _count_tried(learner: Learner, block: Block, table: Candidates, limited: NDArray[np.uint8] | None) -> Floats:
+    counted = is_cut(table, learner.features, block.feature[table.segment])
+    if limited is not None and learner.parameters.cut_penalty != "distinct":
+        counted = limited == Reason.ADMISSIBLE
+    return np.bincount(table.segment, weights=counted).astype(np.float64, copy=False)
+
+
+def _price(learner: Learner, batch: Batch, block: Block, table: Candidates, tried: Floats) -> Floats:
+    """(candidate,) what the gain of each pays."""
+    objective = learner.objective
     cut = is_cut(table, learner.features, block.feature[table.segment])
     weight = objective.criterion.family.weigh(objective.alter(batch.stats))[block.node[table.segment]]
-    counted = cut if limited is None or penalty == "distinct" else limited == Reason.ADMISSIBLE
-    return np.where(cut, price_cuts(table, weight, counted), 0.0)
+    return np.where(cut, price_cuts(table, weight, tried), 0.0)
 
 
 def is_fewer(weight: Floats, least: int) -> NDArray[np.bool_]:

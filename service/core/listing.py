@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,11 @@ class Listing:
     def find_rows(self, node: int) -> Ints:
         """The candidates of one node (an index into ``nodes``)."""
         return np.arange(*np.searchsorted(self.node, [node, node + 1]))
+
+    def take(self, rows: Ints) -> Listing:
+        """Some of the candidates, in that order."""
+        arrays = ("table", "place", "node", "feature", "reason", "score", "rank", "chosen")
+        return replace(self, **{name: getattr(self, name)[rows] for name in arrays})
 
     def score_rows(self, measure: str, rows: Ints) -> Floats:
         """The scores of some candidates under any measure."""

@@ -93,7 +93,8 @@ class Objective:
         if measure in COSTS:
             vectors = self.criterion.statistic == "vectors"
             impurity = (self.criterion.family if vectors else COSTS[measure]).impurity
-            return impurity(known + gone) - (impurity(known) - value) * share
+            # where nothing is gone no digit may depend on candidates beside it of which something is
+            return np.where(share < 1.0, impurity(known + gone) - (impurity(known) - value) * share, value)
         if measure in RATIOS or measure == "information_content":
             return self._rate_content(measure, branches, known, gone, share)
         return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,9 +89,9 @@ def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
     return rank_keys(listing.node[rows], ranked, [tied.astype(float), np.where(tied, 0.0, score)])
 
 
-def count_better(score: Floats, rank: NDArray[np.integer[Any]], above: float) -> int:
-    """How many of the candidates that have a rank, all of them in a node, score more than ``above``."""
-    return int(np.count_nonzero((rank > 0) & (score > above) & (score < np.inf)))
+def count_better(score: Floats, admissible: NDArray[np.bool_], above: float) -> int:
+    """How many of the candidates that are ``admissible``, all of them in a node, score more than ``above``."""
+    return int(np.count_nonzero(admissible & (score > above) & (score < np.inf)))
 
 
 @dataclass(frozen=True, slots=True)

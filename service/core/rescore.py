@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
+from service.core.lines import LineRuns
 from service.core.objective import Objective
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
@@ -23,6 +25,8 @@ from service.core.weigh import Batch, make_batch
 _OBJECTIVES = {
     criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"
 }
+Origin: TypeAlias = Weighed | LineRuns
+"""What candidates came from, to ask for their branches as runs."""
 
 
 class Rescorer:
@@ -33,7 +37,7 @@ class Rescorer:
         target: Target,
         entries: Entries,
         tables: Sequence[Candidates],
-        weighed: Sequence[Weighed],
+        weighed: Sequence[Origin],
         unknown_branch: bool,
     ) -> None:
         self._target, self._entries = target, entries

@@ -161,16 +161,18 @@ class Tally:
         last: Ints | None = None,
         *,
         by_entry: bool = False,
+        scored: bool = True,
     ) -> tuple[list[Ints], list[Ints] | None]:
         """Running sums along lines of rows, read at flat places ``cut`` of ``row: (line, entry)``.
 
         Lines are grouped alike: nodes begin at ``start: (node,)``; ``segment: (cut,)`` is line * nodes + node. Sums
-        begin anew in every node. With ``by_entry`` lines hold entries of the batch instead of rows. Also the sums
-        (class or 1, line * nodes) up to the places ``last: (line, node)``.
+        begin anew in every node. With ``by_entry`` lines hold entries of the batch instead of rows, and sums that
+        scores do not need are left out unless ``scored`` is False. Also the sums (class or 1, line * nodes) up to the
+        places ``last: (line, node)``.
         """
         left, known = [], []
         line = np.arange(len(row))[:, None]
-        for plane in self._list_planes(row, by_entry):
+        for plane in self._list_planes(row, by_entry, scored):
             whole = plane.dtype.kind in "bi"
             total = np.cumsum(plane if whole else plane.astype(np.int64), axis=1, dtype=np.int64)
             base = np.where(start > 0, total[:, start - 1], 0).ravel()
@@ -185,12 +187,13 @@ class Tally:
             return stacked, None
         return stacked, [np.stack(known[p * rows : (p + 1) * rows]) for p in range(parts)]
 
-    def _list_planes(self, row: NDArray[np.integer], by_entry: bool) -> Iterator[NDArray[Any]]:
-        """What each entry adds to each scored sum: per quantity, part and class an array like ``row``."""
+    def _list_planes(self, row: NDArray[np.integer], by_entry: bool, scored: bool) -> Iterator[NDArray[Any]]:
+        """What each entry adds to each sum: per quantity, part and class an array like ``row``."""
         labels = self._label if by_entry else self._row_label
         label = None if labels is None else labels[row]
-        scored = [list(q.parts) for q in self.quantities[: self.scored]] if by_entry else self.spread_over_rows()
-        for parts in scored:
+        quantities = self.quantities[: self.scored] if scored else self.quantities
+        summed: Sequence[Sequence[Floats]] = [quantity.parts for quantity in quantities]
+        for parts in summed if by_entry else self.spread_over_rows():
             for part in parts or (None,):
                 amount = None if part is None else part[row]
                 if label is None:

@@ -1,219 +1,351 @@
-"""A large node without its branches: what every candidate scores and ranks, a few bytes each.
+"""A large node without its branches: what every candidate scores, a few bytes each.
 
-Listing a node of a million rows at once would take gigabytes. So its features are weighed a few at a time and dropped
-again; what is kept tells ranks, counts and filters. The candidates that are shown are weighed once more.
+Listing a node of a million rows at once would take gigabytes. So its features are weighed one by one and dropped
+again. What is kept tells filters and margins; what is shown is weighed once more, and its ranks are counted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.audit import Audited, Unranked, find_chosen, rebuild_batch, weigh_candidates
-from service.core.candidates import Candidates
+from service.core.audit import Audited, find_chosen, judge_candidates, rate_table, rebuild_batch, weigh_run
+from service.core.c45 import find_many_valued, find_useful
+from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
-from service.core.listing import Listing
+from service.core.judge import Reason, count_tried
+from service.core.lines import Line, LineRuns, can_line, draw_line, pick_cuts, walk_cuts
+from service.core.listing import Listing, gather_branches, score_branches
 from service.core.parallel import run_parallel
-from service.core.ranking import Margin, find_eligible
-from service.core.rescore import Rescorer
+from service.core.ranking import Margin
+from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
-from service.core.weigh import Batch, list_blocks
+from service.core.weigh import Batch, Learner
 
 LARGE_CELLS = 600_000
 """A node of more rows x features is surveyed."""
-LEAST = np.finfo(np.float64).max
-Flags = NDArray[np.bool_]
+COUNTED = 20_000
+"""The ranks of more candidates than this at a time are sorted out, and not counted."""
+Reasons: TypeAlias = NDArray[np.uint8]
+Wanted: TypeAlias = Mapping[int, Callable[[], Flags]]
+"""By feature, which of its candidates are wanted: (candidate,)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Survey:
-    """All candidates of one large node, in (feature, candidate) order; arrays are (candidate,) unless it is said.
+    """All candidates of one large node, in (feature, candidate) order; those of a feature begin at its ``begin``.
 
-    ``runs`` are features that are weighed together, whose candidates begin at ``start: (run + 1,)``; those of a feature
-    begin at ``begin: (feature + 1,)``. ``score`` is by ``measure`` (the criterion's: less what gains pay). ``rank`` is
-    1 for the best and 0 for what is inadmissible, ``form`` the `Form`. ``chosen: (few,)`` are those that the tree took.
+    By feature: the ``line`` that its cuts are read off, how many cuts were ``tried`` (see `judge`), and of each
+    candidate the ``form``, the ``score`` by ``measure``, such that more is better (the criterion's: less what gains
+    pay), and the `Reason` against it. ``highest: (feature,)`` is the best score of the admissible ones, -inf without
+    any. ``ahead: (few,)`` are those that rank before all others whatever these score, in order: what is tied with the
+    best; under C4.5's selection also what else may compete. ``chosen: (few,)`` are those that the tree took.
     """
 
     node: int
     batch: Batch
-    runs: list[Ints]
-    start: Ints
     begin: Ints
+    line: list[Line | None]
+    tried: list[Floats | None]
+    form: list[NDArray[np.uint8]]
     measure: str
-    score: Floats
-    rank: NDArray[np.int32]
-    form: NDArray[np.uint8]
+    score: list[Floats]
+    reason: list[Reasons]
+    highest: Floats
+    ahead: Ints
     chosen: Ints
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""
-        return self.score.nbytes + self.rank.nbytes + self.form.nbytes + 6 * self.batch.entries.row.nbytes
+        lines = sum(line.count_bytes() for line in self.line if line is not None)
+        each = sum(score.nbytes + reason.nbytes for score, reason in zip(self.score, self.reason, strict=True))
+        return each + lines + 6 * self.batch.entries.row.nbytes
 
-    def weigh_run(self, audited: Audited, run: int) -> Listing:
-        """The candidates of a run of features, with their branches and their ranks."""
-        listing = _weigh(audited, self.batch, self.node, self.runs[run]).listing
-        begin, end = self.start[run], self.start[run + 1]
-        chosen = np.zeros(end - begin, bool)
-        chosen[self.chosen[(self.chosen >= begin) & (self.chosen < end)] - begin] = True
-        return replace(listing, rank=self.rank[begin:end].astype(np.int64), chosen=chosen)
+    @property
+    def sign(self) -> float:
+        """What scores are multiplied by to be those of the measure."""
+        return -1.0 if self.measure in LOWER_IS_BETTER else 1.0
+
+    @property
+    def features(self) -> range:
+        """The numbers of all features."""
+        return range(len(self.line))
+
+    def find_features(self, place: Ints) -> Ints:
+        """(any,) the features of some candidates."""
+        return np.asarray(np.searchsorted(self.begin, place, side="right") - 1)
+
+    def find_inside(self, feature: int, place: Ints) -> Ints:
+        """Those of the candidates at ``place`` that belong to a feature, counted among its own."""
+        begin, end = self.begin[feature], self.begin[feature + 1]
+        return np.asarray(place[(place >= begin) & (place < end)] - begin)
+
+    def look_up(self, place: Ints) -> tuple[Floats, Reasons]:
+        """(any,) the scores of some candidates, and the reasons against them."""
+        score, reason = np.empty(len(place)), np.empty(len(place), np.uint8)
+        of_feature = self.find_features(place)
+        for feature in np.unique(of_feature).tolist():
+            mine = np.flatnonzero(of_feature == feature)
+            inside = place[mine] - self.begin[feature]
+            score[mine], reason[mine] = self.score[feature][inside], self.reason[feature][inside]
+        return score, reason
+
+    def list_some(self, audited: Audited, feature: int, place: Ints) -> Listing:
+        """Some candidates of a feature, given by ``place: (any,)`` among all, weighed again; with ranks."""
+        listing = _weigh_some(audited, self, feature, place - self.begin[feature])
+        return replace(listing, rank=self.find_ranks(place), chosen=np.isin(place, self.chosen))
+
+    def find_ranks(self, place: Ints) -> Ints:
+        """(any,) the ranks of some candidates; 0 for what is inadmissible."""
+        if len(place) > COUNTED:
+            return self._ranks[place].astype(np.int64)
+        rank = np.zeros(len(place), np.int64)
+        order = np.argsort(self.ahead)
+        at = np.minimum(np.searchsorted(self.ahead[order], place), max(len(order) - 1, 0))
+        first = self.ahead[order][at] == place if len(order) else np.zeros(len(place), bool)
+        rank[first] = order[at[first]] + 1
+        score, reason = self.look_up(place)
+        rest = np.flatnonzero(~first & (reason == 0))
+        if len(rest):
+            before = count_before(self.score, self.begin, self._find_others, score[rest], place[rest])
+            rank[rest] = len(self.ahead) + 1 + before
+        return rank
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.int32]:
+        """(candidate,) the rank of each."""
+        rank = np.zeros(self.begin[-1], np.int32)
+        rank[self.ahead] = np.arange(1, len(self.ahead) + 1)
+        # everything else is sorted behind those that have a rank, so that no list of places is needed beside the order
+        key = np.concatenate([np.where(self._find_others(f), -self.score[f], np.nan) for f in self.features])
+        count = len(key) - int(np.count_nonzero(np.isnan(key)))
+        rank[np.argsort(key, kind="stable")[:count]] = np.arange(1, count + 1, dtype=np.int32) + len(self.ahead)
+        return rank
+
+    def _find_others(self, feature: int) -> Flags:
+        """(candidate,) True for those of a feature that rank behind all that are ``ahead``."""
+        others: Flags = self.reason[feature] == 0
+        others[self.find_inside(feature, self.ahead)] = False
+        return others
+
+    def find_best(self, wanted: Wanted, most: int | None = None) -> Ints:
+        """The ``most`` best by rank of the candidates that are ``wanted``."""
+        of_feature = self.find_features(self.ahead)
+        fits = np.zeros(len(self.ahead), bool)
+        for feature in np.unique(of_feature[np.isin(of_feature, list(wanted))]).tolist():
+            mine = np.flatnonzero(of_feature == feature)
+            fits[mine] = wanted[feature]()[self.ahead[mine] - self.begin[feature]]
+        first = self.ahead[fits][:most]
+        left = None if most is None else most - len(first)
+        return np.concatenate([first, self._take(wanted, left, self.highest, self._find_others)])
+
+    def find_rest(self, wanted: Wanted, most: int | None = None) -> Ints:
+        """The ``most`` best by score of the ``wanted`` candidates without a rank; the undefined last."""
+        return self._take(wanted, most, np.full(len(self.line), np.inf), lambda f: self.reason[f] > 0)
+
+    def _take(self, wanted: Wanted, most: int | None, highest: Floats, admit: Callable[[int], Flags]) -> Ints:
+        """The ``most`` best by score of those that are wanted and admitted, of a feature none above its ``highest``."""
+        place, score, level = np.empty(0, np.int64), np.empty(0), -np.inf
+        for feature in sorted(wanted, key=lambda feature: (-highest[feature], feature)):
+            if most is not None and len(place) >= most and highest[feature] < level:
+                break
+            inside = np.flatnonzero(wanted[feature]() & admit(feature))
+            found = self.score[feature][inside]
+            found[np.isnan(found)] = -np.inf
+            best = find_highest(found, most)
+            place, score = np.append(place, inside[best] + self.begin[feature]), np.append(score, found[best])
+            best = np.argsort(place)
+            best = best[find_highest(score[best], most)]
+            place, score = place[best], score[best]
+            level = score.min(initial=np.inf)
+        return place[np.argsort(-score, kind="stable")]
 
     def find_margin(self) -> Margin:
         """How far the best admissible candidate is ahead by the measure; see `ranking.find_margin`."""
-        sign = -1.0 if self.measure in LOWER_IS_BETTER else 1.0
-        first, second = np.flatnonzero(self.rank == 1), np.flatnonzero(self.rank == 2)
+        first = self.find_best(self.everything(), 2)
         if not len(first):
             return Margin()
-        best = sign * float(self.score[first[0]])
-        feature = int(np.searchsorted(self.begin, first[0], side="right")) - 1
-        others = [slice(0, self.begin[feature]), slice(self.begin[feature + 1], None)]
-        rest = [sign * self.score[part][self.rank[part] > 0] for part in others]
-        other = max((float(np.nanmax(part)) for part in rest if len(part)), default=None)
+        best, *after = self.look_up(first)[0].tolist()
+        other = float(np.delete(self.highest, self.find_features(first[:1])).max(initial=-np.inf))
         return Margin(
             best,
-            best - sign * float(self.score[second[0]]) if len(second) else None,
-            None if other is None else best - other,
+            best - after[0] if after else None,
+            None if other == -np.inf else best - other,
         )
 
-
-def _weigh(audited: Audited, batch: Batch, node: int, run: Ints) -> Unranked:
-    return weigh_candidates(audited.learner, audited.target, batch, np.array([node]), run)
+    def everything(self) -> Wanted:
+        """All candidates."""
+        return {feature: partial(np.full, len(self.score[feature]), True) for feature in self.features}
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """What is kept of a run of features; (candidate,) but ``lasts: (feature,)``, the end of each feature."""
+class _Weighed:
+    """What is kept of a feature; ``score``, ``reason``, ``form``: (candidate,).
 
-    lasts: Ints
-    score: Floats
-    within: Floats | None
-    gain: Floats | None
-    tie: Floats | None
-    reason: NDArray[np.uint8]
+    ``rival`` is the place of the candidate that competes for it under C4.5's selection (-1: none), with its ``gain``.
+    """
+
+    line: Line | None
+    tried: Floats | None
     form: NDArray[np.uint8]
+    score: Floats
+    reason: Reasons
+    rival: int
+    gain: float
 
 
 def survey_node(audited: Audited, node: int) -> Survey:
-    """Weigh, judge and rank every candidate of one node, a few features at a time."""
-    learner = audited.learner
+    """Weigh and judge every candidate of one node, feature by feature."""
     batch = rebuild_batch(audited, np.array([node]))
     if batch.tally.classes:
-        batch.tally.spread_over_rows()  # once, for all runs share it
-    runs = list(list_blocks(learner, np.arange(len(learner.features)), len(batch.entries.row)))
-    criterion, by_gain = learner.objective.criterion, learner.parameters.selection == "c45"
-
-    def weigh(run: Ints) -> _Run:
-        found = _weigh(audited, batch, node, run)
-        listing = found.listing
-        whole = np.arange(len(listing.node))
-        forms = np.array([table.form for table in listing.tables], np.uint8)
-        return _Run(
-            np.searchsorted(listing.feature, run, side="right"),
-            listing.score,
-            found.within if by_gain else None,
-            found.gain if by_gain else None,
-            listing.score_rows(criterion.tie_break, whole) if criterion.tie_break else None,
-            listing.reason.astype(np.uint8),
-            forms[listing.table],
-        )
-
-    parts = run_parallel(weigh, runs)
-    start = np.cumsum([0, *(len(part.score) for part in parts)])
-    begin = np.concatenate([[0], *(first + part.lasts for first, part in zip(start, parts, strict=False))])
-    score = np.concatenate([part.score for part in parts])
-    form = np.concatenate([part.form for part in parts])
-    parts = [replace(part, score=score[:0], form=form[:0]) for part in parts]  # they are held once
-    rank = _rank(audited, batch, parts, score, begin)
-    survey = Survey(node, batch, runs, start, begin, criterion.measure, score, rank, form, np.empty(0, np.int64))
+        batch.tally.spread_over_rows()  # once, for all features share it
+    found = run_parallel(partial(_weigh_feature, audited, batch, node), range(len(audited.learner.features)))
+    none = np.empty(0, np.int64)
+    survey = Survey(
+        node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
+        [each.tried for each in found], [each.form for each in found], audited.learner.objective.criterion.measure,
+        [each.score for each in found], [each.reason for each in found], np.empty(0), none, none,
+    )  # fmt: skip
+    survey = replace(survey, highest=_find_highest(survey))
+    survey = replace(survey, ahead=_find_ahead(audited, survey, found))
     return replace(survey, chosen=_find_chosen(audited, survey))
 
 
-def _rank(audited: Audited, batch: Batch, parts: list[_Run], score: Floats, begin: Ints) -> NDArray[np.int32]:
-    """(candidate,) the ranks that `audit.weigh_listing` gives."""
-    objective = audited.learner.objective
-    admissible = np.concatenate([part.reason for part in parts]) == 0
-    kept = np.where(admissible, score, -np.inf)
-    eligible = None
-    if audited.learner.parameters.selection == "c45":
-        eligible = _find_eligible(audited, batch, parts, score, begin)
-    rival = kept if eligible is None else np.where(eligible, kept, -np.inf)
-    best = rival.max(initial=-np.inf)
-    with np.errstate(invalid="ignore"):
-        tied = (rival >= best - objective.tolerance(batch.stats)[0]) & (rival > -np.inf)
-    tie = None
-    if objective.criterion.tie_break:
-        tie = np.concatenate([part.tie for part in parts if part.tie is not None])
-    return _order(admissible, kept, tied, tie, eligible)
+def _weigh_feature(audited: Audited, batch: Batch, node: int, feature: int) -> _Weighed:
+    learner = audited.learner
+    if can_line(learner, batch, feature):
+        line = draw_line(learner, batch, feature)
+        if line.ends.any():  # else it is constant, which is a candidate as well
+            return _walk(learner, batch, line)
+    found = judge_candidates(
+        learner, audited.target, batch, np.array([node]), [weigh_run(learner, batch, np.array([feature]))]
+    )
+    listing = found.listing
+    forms = np.array([table.form for table in listing.tables], np.uint8)[listing.table]
+    reason = listing.reason.astype(np.uint8)
+    rival, gain = _find_rival(learner, batch, feature, reason, found.within, found.gain)
+    return _Weighed(None, None, forms, listing.score, reason, rival, gain)
 
 
-def _order(
-    admissible: Flags, score: Floats, tied: Flags, tie: Floats | None, eligible: Flags | None
-) -> NDArray[np.int32]:
-    """(candidate,) ranks: first what is ``tied``, by ``tie``; then what is ``eligible``; then the rest, by score."""
-    first = np.flatnonzero(tied)
-    if tie is not None:
-        first = first[np.argsort(-tie[first], kind="stable")]
-    rank = np.zeros(len(score), np.int32)
-    rank[first] = np.arange(1, len(first) + 1)
-    ahead = len(first)
-    rest = admissible & ~tied
-    for group in [rest] if eligible is None else [rest & eligible, rest & ~eligible]:
-        count = int(np.count_nonzero(group))
-        # everything else is sorted behind it, so that no list of places is needed beside the order
-        key = np.negative(score)
-        np.minimum(key, LEAST, out=key)
-        key[~group] = np.inf
-        order = np.argsort(key, kind="stable")[:count]
-        rank[order] = np.arange(ahead + 1, ahead + count + 1, dtype=np.int32)
-        ahead += count
-    return rank
+def _walk(learner: Learner, batch: Batch, line: Line) -> _Weighed:
+    """Weigh every cut of a line."""
+    tried = None
+    if learner.parameters.cut_penalty:
+        tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
+    count = int(np.count_nonzero(line.ends))
+    score, within, gain = (np.empty(count) for _ in range(3))
+    reason, begin = np.empty(count, np.uint8), 0
+    for table in walk_cuts(batch, line):
+        part = slice(begin, begin := begin + len(table.segment))
+        reason[part], within[part], score[part], gain[part] = rate_table(learner, batch, line.block, table, tried)
+    forms = np.broadcast_to(np.uint8(Form.THRESHOLD), count)
+    rival, gain_ = _find_rival(learner, batch, line.feature, reason, within, gain)
+    return _Weighed(line, tried, forms, score, reason, rival, gain_)
 
 
-def _find_eligible(audited: Audited, batch: Batch, parts: list[_Run], score: Floats, begin: Ints) -> Flags:
-    """(candidate,) True where C4.5's selection lets a candidate compete with those of other features."""
-    node, nothing = np.zeros(len(score), np.int64), np.zeros(len(score), bool)
-    feature = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
-    reason = np.concatenate([part.reason for part in parts])
-    tables: list[Candidates] = []
-    slim = Listing(
-        np.zeros(1, np.int64), batch.tally.centre, audited.learner.objective, tables, node, node, node, feature,
-        reason.astype(np.int64), score, node, nothing, False, Rescorer(audited.target, batch.entries, [], [], False),
-    )  # fmt: skip
-    within = np.concatenate([part.within for part in parts if part.within is not None])
-    gain = np.concatenate([part.gain for part in parts if part.gain is not None])
-    return find_eligible(audited.learner, batch, slim, within, gain)
+def _find_rival(
+    learner: Learner, batch: Batch, feature: int, reason: Reasons, within: Floats, gain: Floats
+) -> tuple[int, float]:
+    """As `ranking.find_eligible`: the first best candidate of a feature, and its part in C4.5's mean of gains."""
+    best, ordered = within.max(initial=-np.inf), learner.is_ordered(feature)
+    if best == -np.inf:
+        return -1, 0.0 if not ordered and (reason == Reason.NO_IMPROVEMENT).any() else -np.inf
+    tolerance = learner.objective.tolerance(batch.stats, "c45" if ordered else "criterion")[0]
+    first = int(np.argmax(within >= best - tolerance))
+    return first, float(gain[first])
+
+
+def _find_ahead(audited: Audited, survey: Survey, found: list[_Weighed]) -> Ints:
+    """What ranks before all others, in order, as in `ranking.build_keys`."""
+    learner, batch = audited.learner, survey.batch
+    tolerance = float(learner.objective.tolerance(batch.stats)[0])
+    if learner.parameters.selection != "c45":
+        return _find_tied(audited, survey, tolerance, learner.objective.criterion.tie_break)
+    gains = np.array([[each.gain for each in found]])
+    useful = find_useful(gains, find_many_valued(learner.features, batch.tally.all_rows))[0]
+    rivals = np.array([f for f, each in enumerate(found) if useful[f] and each.rival >= 0], np.int64)
+    place = survey.begin[rivals] + np.array([found[f].rival for f in rivals], np.int64)
+    score = survey.look_up(place)[0]
+    near = score >= score.max(initial=-np.inf) - tolerance
+    return np.concatenate([place[near], place[~near][np.argsort(-score[~near], kind="stable")]])
+
+
+def _find_highest(survey: Survey) -> Floats:
+    """(feature,) the best score of its admissible candidates; -inf where there is none."""
+
+    def find(feature: int) -> float:
+        return float(survey.score[feature].max(initial=-np.inf, where=survey.reason[feature] == 0))
+
+    return np.array(run_parallel(find, survey.features))
+
+
+def _find_tied(audited: Audited, survey: Survey, tolerance: float, tie_break: str | None) -> Ints:
+    """What is tied with the best, in the order of the measure that decides among it, if any does."""
+    best = survey.highest.max(initial=-np.inf)
+    tied, tie = [np.empty(0, np.int64)], [np.empty(0)]
+    for feature in np.flatnonzero((survey.highest >= best - tolerance) & (survey.highest > -np.inf)).tolist():
+        near = np.flatnonzero((survey.score[feature] >= best - tolerance) & (survey.reason[feature] == 0))
+        tied.append(near + survey.begin[feature])
+        if tie_break:
+            tie.append(_weigh_some(audited, survey, feature, near).score_rows(tie_break, np.arange(len(near))))
+    place = np.concatenate(tied)
+    return place[np.argsort(-np.concatenate(tie), kind="stable")] if tie_break else place
 
 
 def _find_chosen(audited: Audited, survey: Survey) -> Ints:
-    """The candidates that the tree took: in its own feature's run."""
+    """The candidates that the tree took."""
     tree = audited.tree
     if tree.is_leaf[survey.node]:
         return np.empty(0, np.int64)
     if tree.reason[survey.node] != LeafReason.RAISED:
-        return np.flatnonzero(survey.rank == 1)
+        return survey.find_best(survey.everything(), 1)
     feature = int(tree.feature[survey.node])
-    run = next(i for i, features in enumerate(survey.runs) if feature in features)
-    listing = survey.weigh_run(audited, run)
-    chosen: Ints = np.flatnonzero(find_chosen(audited, listing, listing.rank)) + survey.start[run]
-    return chosen
+    listing = _weigh_some(audited, survey, feature, np.arange(len(survey.score[feature])))
+    return np.asarray(np.flatnonzero(find_chosen(audited, listing, listing.rank)) + survey.begin[feature])
+
+
+def _weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) -> Listing:
+    """Some candidates of a feature, given by place among its own, without ranks."""
+    learner, batch, line = audited.learner, survey.batch, survey.line[feature]
+    nodes = np.array([survey.node])
+    if line is None:
+        found = weigh_run(learner, batch, np.array([feature]))
+        return judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
+    found = line.block, [pick_cuts(batch, line, line.find_cuts()[inside])], LineRuns(line)
+    return judge_candidates(learner, audited.target, batch, nodes, [found], survey.tried[feature]).listing
 
 
 def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
     """The same node ranked by another measure, as `ranking.rank_by` does."""
-    learner = audited.learner
-    if measure == survey.measure and learner.parameters.cut_penalty is None:
+    if measure == survey.measure and audited.learner.parameters.cut_penalty is None:
         return survey
+    scores = run_parallel(partial(_score_feature, audited, survey, measure), survey.features)
+    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
+    reasons = [
+        np.where(np.isnan(score) & (reason == 0), np.uint8(Reason.UNDEFINED), reason)
+        for score, reason in zip(scores, survey.reason, strict=True)
+    ]
+    scores = [score * sign for score in scores]
+    by = replace(survey, measure=measure, score=scores, reason=reasons, ahead=np.empty(0, np.int64))
+    by = replace(by, highest=_find_highest(by))
+    best = by.highest.max(initial=-np.inf)
+    return replace(by, ahead=_find_tied(audited, by, TOLERANCE * abs(best) if np.isfinite(best) else 0.0, None))
 
-    def weigh(run: Ints) -> Floats:
-        listing = _weigh(audited, survey.batch, survey.node, run).listing
-        return listing.score_rows(measure, np.arange(len(listing.node)))
 
-    score = np.concatenate(run_parallel(weigh, survey.runs))
-    better = score * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
-    ranked = (survey.rank > 0) & ~np.isnan(score)
-    better = np.where(ranked, better, -np.inf)
-    best = better.max(initial=-np.inf)
-    tied = ranked & (better >= best - TOLERANCE * abs(best)) if np.isfinite(best) else ranked & (better == best)
-    return replace(survey, measure=measure, score=score, rank=_order(ranked, better, tied, None, None))
+def _score_feature(audited: Audited, survey: Survey, measure: str, feature: int) -> Floats:
+    """(candidate,) the scores of a feature's candidates."""
+    objective, line = audited.learner.objective, survey.line[feature]
+    if line is None or measure not in objective.measures():
+        inside = np.arange(len(survey.score[feature]))
+        return _weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
+    parts = []
+    for table in walk_cuts(survey.batch, line, scored=False):
+        place = np.arange(len(table.segment))
+        parts.append(score_branches(objective, *gather_branches(table, place), measure)[: len(place)])
+    return np.concatenate(parts)

@@ -1,0 +1,91 @@
+"""Cuts read off the entries of one node in the order of a number are the candidates that counting its codes gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from service.core import lines
+from service.core.branches import weigh_runs
+from service.core.candidates import Candidates
+from service.core.lines import LineRuns, can_line, draw_line, pick_cuts, walk_cuts
+from service.core.schema import Target
+from service.core.weigh import weigh_block
+from tests.core.growing import SORTED, make_root, random_columns, random_target
+from tests.core.making import classes, labels, numbers, values
+
+KINDS = pytest.mark.parametrize("classes_", [0, 2, 3])
+WEIGHTS = pytest.mark.parametrize("weights", ["none", "real"])
+
+
+def list_cuts(table: Candidates) -> list[object]:
+    """Rows and statistics of both branches, cut by cut."""
+    return [table.rows.T.tolist(), np.moveaxis(table.branches, -1, 0).tolist()]
+
+
+@KINDS
+@WEIGHTS
+def test_lines_give_the_cuts_that_codes_give(classes_: int, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walked in portions or picked one by one, every cut has the same branches, to the last digit, and neighbours."""
+    monkeypatch.setattr(lines, "STEP", 7)
+    source = np.random.default_rng(classes_)
+    columns = random_columns(source, 90, gaps=False)[:4]
+    target = random_target(source, columns, classes_, weights)
+    learner, batch = make_root(columns, target, {}, SORTED)
+    for feature in range(4):
+        line = draw_line(learner, batch, feature)
+        (table, *_) = weigh_block(learner, batch, np.array([feature]))[1]
+        picked = pick_cuts(batch, line, line.find_cuts())
+        assert list_cuts(picked) == list_cuts(table)
+        cells = learner.features[feature].numbers
+        for beside in ("lower", "upper"):
+            assert (cells[getattr(picked, beside)] == cells[getattr(table, beside)]).all()
+        walked = list(walk_cuts(batch, line, scored=False))
+        assert len(walked) > 1 or len(table.segment) < 14
+        assert list_cuts(join(walked)) == list_cuts(table)
+        scored = join(list(walk_cuts(batch, line)))
+        assert (scored.branches == table.branches[: len(scored.branches)]).all()
+        few = line.find_cuts()[::-3]
+        assert list_cuts(pick_cuts(batch, line, few)) == list_cuts(
+            join([pick_cuts(batch, line, few[i : i + 1]) for i in range(len(few))])
+        )
+
+
+def join(tables: list[Candidates]) -> Candidates:
+    """Tables one after the other."""
+    return Candidates(
+        tables[0].form,
+        *(np.concatenate([getattr(table, name) for table in tables]) for name in ("segment", "position", "missing_to")),
+        np.concatenate([table.rows for table in tables], axis=1),
+        np.concatenate([table.branches for table in tables], axis=2),
+    )
+
+
+@WEIGHTS
+def test_branches_of_lines_are_runs(weights: str) -> None:
+    """Asked for as runs of entries, branches have the same statistics."""
+    source = np.random.default_rng(5)
+    columns = random_columns(source, 60, gaps=False)[:3]
+    learner, batch = make_root(columns, random_target(source, columns, 0, weights), {}, SORTED)
+    for feature in range(3):
+        line = draw_line(learner, batch, feature)
+        table = pick_cuts(batch, line, line.find_cuts()[1::2])
+        runs, place = LineRuns(line), np.arange(len(table.segment))
+        branches, gone = weigh_runs(
+            batch.tally, batch.stats, runs.lay_out_for(table), table, place, runs.find_nodes(table, place)
+        )
+        assert gone is None
+        assert (branches == table.branches).all()
+
+
+def test_which_features_have_a_line() -> None:
+    """Numbers without gaps, where statistics of branches add up: no names, nothing missing, no medians."""
+    columns = [numbers("x", [1, 2, 3]), numbers("gap", [1, None, 3]), labels("name", ["a", "b", "a"])]
+
+    def ask(target: Target, criterion: str) -> list[bool]:
+        learner, batch = make_root(columns, target, {"criterion": criterion}, SORTED)
+        return [can_line(learner, batch, feature) for feature in range(3)]
+
+    assert ask(classes(["p", "q", "q"]), "gini") == [True, False, False]
+    assert ask(values([1.0, 2.0, 3.0]), "variance") == [True, False, False]
+    assert ask(values([1.0, 2.0, 3.0]), "absolute_error") == [False, False, False]
