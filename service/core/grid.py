@@ -1,13 +1,13 @@
 """Bins of some groups of rows: counted, their edges scored, and what cuts inside them can score at the most.
 
-A *group* is a node, or one bin of a node that is looked at closer. A *cell* is one bin of one group:
+A *group* is one feature's bins in one node, or one of these bins looked at closer. A *cell* is one bin of one group:
 ``cell = group * bins + bin``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,17 @@ from service.core.cuts import Lacking
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 
-Codes: TypeAlias = NDArray[np.integer]
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """One feature's bins in every group; ``node: (group,)`` is the node that each group belongs to.
+    """Bins in every group; ``node``, ``segment``: (group,) are the node, and the feature in it, that a group is of.
 
     ``own``: whole-number sums (class or 1, group, bin) of each bin, ``upto`` with everything of the node below it;
     ``rows``, ``rows_upto``: (group, bin) likewise. ``squares: (group, bin)`` bounds the targets' squares in regression.
     """
 
     node: Ints
+    segment: Ints
     own: list[Ints]
     upto: list[Ints]
     rows: Ints
@@ -37,25 +36,39 @@ class Grid:
     squares: Floats | None
 
 
-def build_grid(node: Ints, counts: list[Ints], rows: Ints, squares: Floats | None) -> Grid:
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Of a grid: ``edge``, ``inside``: (group, bin), ``best: (group,)``; see `score_grid`."""
+
+    edge: Floats
+    inside: Floats
+    best: Floats
+
+
+def build_grid(node: Ints, segment: Ints, counts: Sequence[Ints], rows: Ints, squares: Floats | None) -> Grid:
     """A grid of counted bins (class or 1, group, bin) that begin with the first rows of their nodes."""
-    return Grid(node, counts, [np.cumsum(c, axis=-1) for c in counts], rows, np.cumsum(rows, axis=-1), squares)
+    return Grid(node, segment, list(counts), [_add_up(c) for c in counts], rows, _add_up(rows), squares)
+
+
+def _add_up(counts: Ints) -> Ints:
+    """Running sums along the last axis; of all at once, less what was before: numpy lets other threads run in that."""
+    total = np.ascontiguousarray(counts).ravel().cumsum().reshape(counts.shape)
+    total -= total[..., :1] - counts[..., :1]
+    return total
 
 
 def lift_grid(grid: Grid, sums: list[Ints], rows: Ints) -> Grid:
     """The grid with ``sums`` (class or 1, group) and ``rows: (group,)`` of the node below each group."""
     upto = [part + below[..., None] for part, below in zip(grid.upto, sums, strict=True)]
-    return Grid(grid.node, grid.own, upto, grid.rows, grid.rows_upto + rows[:, None], grid.squares)
+    return Grid(grid.node, grid.segment, grid.own, upto, grid.rows, grid.rows_upto + rows[:, None], grid.squares)
 
 
-def score_grid(
-    learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, bounded: bool
-) -> tuple[Floats, Floats, Floats]:
-    """(group, bin) the score of the edge after each bin, and the bound on what cuts inside it score; -inf for none.
+def score_grid(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking, *, bounded: bool) -> Scores:
+    """The score of the edge after each bin, and the bound on what cuts inside it score; -inf for none.
 
-    Also (group,) the best score of an edge that is surely within the limits.
+    Also the best score of an edge that is surely within the limits.
 
-    Where values are missing, ``lacking`` by node, the better of having them on the left and on the right. The last
+    Where values are missing, ``lacking`` by segment, the better of having them on the left and on the right. The last
     edge of a group is none: it is the node's end, or an edge between groups.
     """
     score, bound = np.full(grid.rows.shape, -np.inf), np.full(grid.rows.shape, -np.inf)
@@ -66,7 +79,7 @@ def score_grid(
     for joins in (True, False) if lacking.rows.any() else (False,):
         upto = _read_stats(learner, batch, grid, grid.upto, lacking, joins)
         node = learner.objective.alter(batch.stats)[: len(upto), grid.node, None]
-        left = grid.rows_upto + lacking.rows[grid.node, None] * joins
+        left = grid.rows_upto + lacking.rows[grid.segment, None] * joins
         right = batch.rows[grid.node, None] - left
         edge = (grid.rows > 0) & (grid.rows_upto < grid.rows_upto[:, -1:]) & (left >= least) & (right >= least)
         edge &= _is_heavy(learner, upto, -1) & _is_heavy(learner, node - upto, -1)
@@ -79,7 +92,7 @@ def score_grid(
                 low = _read_below(learner, batch, grid, lacking, joins, upto)
                 inside = (grid.rows > 1) & (left >= least) & (right + grid.rows >= least)
                 np.fmax(bound, find_bound(learner.objective, low, upto, node, spread), out=bound, where=inside)
-    return score, bound, best
+    return Scores(score, bound, best)
 
 
 def _is_heavy(learner: Learner, stats: Floats, sign: int) -> NDArray[np.bool_] | bool:
@@ -95,7 +108,7 @@ def _is_heavy(learner: Learner, stats: Floats, sign: int) -> NDArray[np.bool_] |
 def _read_stats(learner: Learner, batch: Batch, grid: Grid, sums: list[Ints], lacking: Lacking, joins: bool) -> Floats:
     """Altered statistics (channel, group, bin) of sums, with what is missing if that ``joins``."""
     if joins:
-        sums = [s + away[:, grid.node, None] for s, away in zip(sums, lacking.sums, strict=True)]
+        sums = [s + away[:, grid.segment, None] for s, away in zip(sums, lacking.sums, strict=True)]
     shape = sums[0].shape[1:]
     flat = [s.reshape(len(s), -1) for s in sums]
     stats = batch.tally.combine_scored(flat, np.repeat(grid.node, shape[1]))

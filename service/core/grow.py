@@ -178,7 +178,7 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
         return None
     branches = np.where(taken, splits.branches, 0)
     first = branches.cumsum() - branches
-    route = route_entries(learner, front.batch.entries, splits)
+    route = route_entries(learner, front.batch, splits)
     splits.side = None  # as long as the entries, and told now
     if learner.parameters.missing == "surrogate":
         splits, stands, route = stand_in(learner, front.batch, splits, route)

@@ -17,6 +17,10 @@ Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 
+STEP = 2**14
+"""Values are split so many at a time, which the processor's cache holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number per entry as sum over parts of ``parts[i] * unit[i][node]``.
@@ -70,24 +74,29 @@ def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = Fals
     Each node has its own unit, a power of two that lets n entries add up below 2^52. ``roughly``: the first part only.
     """
     start = find_starts(node, nodes)
-    largest = np.maximum.reduceat(np.abs(values), start)
     rows = np.diff(start, append=len(values))
-    if (largest * rows < 2.0**52).all() and (np.rint(values) == values).all():
+    largest = np.maximum(np.maximum.reduceat(values, start), -np.minimum.reduceat(values, start))
+    if (largest * rows < 2.0**52).all() and _are_whole(values):
         return Quantity((values,), (np.ones(nodes),))
     bits = 51 - np.ceil(np.log2(rows + 1)).astype(np.int64)
     coarse = np.ldexp(1.0, np.maximum(np.frexp(largest)[1] - bits, -1000))
-    unit = np.repeat(coarse, rows)
-    # dividing and multiplying by powers of two rounds nothing
-    high = np.rint(values / unit)
-    if roughly:
-        return Quantity((high,), (coarse,))
     fine = np.ldexp(coarse, -bits)
-    unit *= high
-    low = values - unit
-    if not low.any():
-        return Quantity((high,), (coarse,))
-    low /= np.repeat(fine, rows)
-    np.rint(low, out=low)
+    high, low = np.empty(len(values)), np.empty(0 if roughly else len(values))
+    for begin in range(0, len(values), STEP):
+        some = slice(begin, begin + STEP)
+        value, unit = values[some], coarse.take(node[some])
+        # dividing and multiplying by powers of two rounds nothing
+        np.rint(np.divide(value, unit, out=high[some]), out=high[some])
+        if not roughly:
+            unit *= high[some]
+            rest = np.subtract(value, unit, out=unit)
+            rest /= fine.take(node[some])
+            np.rint(rest, out=low[some])
     if not low.any():
         return Quantity((high,), (coarse,))
     return Quantity((high, low), (coarse, fine))
+
+
+def _are_whole(values: Floats) -> bool:
+    some = values[:STEP]
+    return bool((np.rint(some) == some).all() and (np.rint(values) == values).all())

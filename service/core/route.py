@@ -14,19 +14,25 @@ from service.core.criteria import Floats
 from service.core.encoding import argsort_turns, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.parting import part_entries
+from service.core.route_bins import find_binned, route_by_bins
 from service.core.search import Splits, levels_of
 from service.core.statistics import Entries, Ints
 from service.core.weigh import Batch, Learner
 
 
-def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
+def route_entries(learner: Learner, batch: Batch, splits: Splits) -> Ints:
     """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
     if splits.side is not None:
         return splits.side.astype(np.int64)
+    entries = batch.entries
     branch = np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
-
-    rows = np.bincount(entries.node, minlength=entries.nodes)
+    rows, feature = batch.rows, splits.feature
+    if batch.binned is not None:
+        nodes = find_binned(batch, splits)
+        route_by_bins(learner, batch, batch.binned, splits, nodes, branch)
+        feature = feature.copy()
+        feature[nodes] = -1
 
     def route(task: tuple[int, Ints, Ints]) -> None:
         f, nodes, mine = task
@@ -44,7 +50,7 @@ def route_entries(learner: Learner, entries: Entries, splits: Splits) -> Ints:
             went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
         branch[mine] = went
 
-    run_parallel(route, list(_split_by_feature(rows, splits.feature)), worth=len(branch) > PARALLEL_CELLS)
+    run_parallel(route, list(_split_by_feature(rows, feature)), worth=len(branch) > PARALLEL_CELLS)
     return branch
 
 

@@ -37,6 +37,11 @@ MOST_ENTRIES = 2**22
 
 
 def can_screen(learner: Learner, batch: Batch) -> bool:
+    """True where `tells_score`, and sums of all rounded targets fit 63 bits."""
+    return tells_score(learner, batch) and len(batch.entries.row) <= MOST_ENTRIES
+
+
+def tells_score(learner: Learner, batch: Batch) -> bool:
     """True where the number is the criterion's, and a better cut is never forbidden where a worse one is allowed."""
     return (
         batch.tally.counts_rows
@@ -46,7 +51,6 @@ def can_screen(learner: Learner, batch: Batch) -> bool:
         and learner.parameters.min_weight_leaf == 0
         and not learner.parameters.has_cut_rules
         and learner.directions is None
-        and len(batch.entries.row) <= MOST_ENTRIES
     )
 
 

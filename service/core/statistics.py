@@ -22,6 +22,8 @@ from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.quantities import Quantity, Ranking, find_starts, rank_targets, split_values
 from service.core.schema import Statistic, Target
 
+FEW_CLASSES = 8
+"""Rows of more are quicker counted all at once than class by class."""
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
@@ -85,7 +87,7 @@ class Tally:
         rows = np.diff(start, append=len(values))
         offset = values - np.repeat(middle, rows)
         rough = (self._whole_weight, split_values(weight * offset, entries.node, entries.nodes, roughly=True))
-        stats = self._combine(self._sum(rough, entries.node, entries.nodes), rough, np.arange(entries.nodes))
+        stats = self._combine(self._sum_stretches(rough, start), rough, np.arange(entries.nodes))
         # rounded to a millionth of the range: short targets then have short offsets, which need one part only
         grain = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 20, -1000))
         # a constant node keeps its value as the centre, so that its spread is exactly 0
@@ -131,6 +133,13 @@ class Tally:
         part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
+
+    @property
+    def label_entries(self) -> NDArray[np.unsignedinteger]:
+        """(entry,) the class of each entry; there are classes."""
+        if self._label is None:
+            raise ValueError("numbers have no classes")
+        return self._label
 
     @property
     def outputs(self) -> int:
@@ -219,6 +228,25 @@ class Tally:
         """Sums over ``group: (..., entry)`` ids, all below ``groups``; leading axes repeat the entries."""
         return self._sum(self.quantities, group, groups)
 
+    def sum_nodes(self, node: Ints, start: Ints) -> list[Ints]:
+        """As `sum`, over nodes: ``node: (entry,)``, whose entries begin at ``start: (node,)``."""
+        if self.classes > FEW_CLASSES:
+            return self._sum(self.quantities, node, len(start))
+        return self._sum_stretches(self.quantities, start)
+
+    def _sum_stretches(self, quantities: Sequence[Quantity], start: Ints) -> list[Ints]:
+        sums = []
+        for part in (part for quantity in quantities for part in quantity.parts or (None,)):
+            if self._label is not None:
+                each = [self._label == c for c in range(self.classes)]
+                amounts = each if part is None else [np.where(mine, part, 0.0) for mine in each]
+                sums.append(np.stack([_add_stretches(amount, start) for amount in amounts]))
+            elif part is None:
+                sums.append(np.diff(start, append=len(self._entry_row))[None])
+            else:
+                sums.append(_add_stretches(part, start)[None])
+        return sums
+
     def _sum(self, quantities: Sequence[Quantity], group: Ints, groups: int) -> list[Ints]:
         return self._sum_keys(quantities, self.key(group, groups), groups)
 
@@ -240,11 +268,21 @@ class Tally:
         """As `sum`, of the quantities that scores need, by ``key: (entry,)``."""
         return self._sum_keys(self.quantities[: self.scored], key, groups)
 
-    def bound_squares(self, group: NDArray[np.integer], rows: Ints, node: Ints) -> Floats:
-        """(group,) at least the sum of squares of each; of its first part, with what rounding can have taken away."""
-        quantity = self._squares or self.quantities[2]
-        sums = np.bincount(group, weights=quantity.parts[0], minlength=len(rows))
-        return np.asarray((sums + rows) * quantity.units[0][node])
+    def list_amounts(self) -> list[Floats | None]:
+        """What each entry adds to the sums that scores need, None where that is 1: (entry,) whole numbers.
+
+        After these, where entries have weights, how many there are; in regression what `bound_squares` takes.
+        """
+        amounts = [part for quantity in self.quantities[: self.scored] for part in quantity.parts or (None,)]
+        if not self._unit:
+            amounts.append(None)
+        if not self.classes:
+            amounts.append((self._squares or self.quantities[2]).parts[0])
+        return amounts
+
+    def bound_squares(self, sums: Ints, rows: Ints, node: Ints) -> Floats:
+        """At least the sum of squares of each group, of its first part's, with what rounding can have taken away."""
+        return np.asarray((sums + rows) * (self._squares or self.quantities[2]).units[0][node])
 
     @property
     def counts_rows(self) -> bool:
@@ -296,3 +334,10 @@ class Tally:
             counts: Ints = sums[0].sum(0)
             return counts
         return np.bincount(group.ravel(), minlength=groups)
+
+
+def _add_stretches(amount: NDArray[Any], start: Ints) -> Ints:
+    """(stretch,) sums of whole numbers, or of True, between one start and the next."""
+    if amount.dtype == bool:
+        return np.add.reduceat(amount, start, dtype=np.int64)
+    return np.add.reduceat(amount, start).astype(np.int64)

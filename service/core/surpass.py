@@ -8,7 +8,7 @@ import numpy as np
 
 from service.core.audit import Audited, rebuild_batch, weigh_run
 from service.core.bins import Binned
-from service.core.coarse import count_bins
+from service.core.coarse import bound_lines
 from service.core.encoding import argsort_numbers
 from service.core.judge import judge
 from service.core.parallel import run_parallel
@@ -41,8 +41,7 @@ def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) ->
 def _find_promising(learner: Learner, batch: Batch, score: float, bins: Binned) -> Ints:
     """The binned features that may have a cut of more than ``score``."""
     batch = replace(batch, binned=bins.reorder(batch.entries.row))
-    most = [max(line.score.max(), line.bound.max()) for line in count_bins(learner, batch, bins)]
-    return np.asarray(bins.feature[np.array(most) > score])
+    return np.asarray(bins.feature[bound_lines(learner, batch)[:, 0] > score])
 
 
 def _count_cuts(learner: Learner, batch: Batch, feature: int, score: float) -> int:

@@ -9,8 +9,9 @@ import pytest
 
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates, Form
-from service.core.coarse import FEW_ROWS, can_bound, weigh_contenders
+from service.core.coarse import can_bound, weigh_contenders
 from service.core.criteria import CRITERIA
+from service.core.refine import FEW_ROWS
 from service.core.schema import Target
 from service.core.search import search
 from service.core.weigh import Batch, Learner, Sizes, weigh_lines
@@ -54,10 +55,13 @@ def make_case(criterion: str, rows: int, *, gaps: bool, nodes: int = 3) -> tuple
 
 @pytest.mark.parametrize("rows", [40, 700, 9000])
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
-@pytest.mark.parametrize("criterion", BOUNDS)
+@pytest.mark.parametrize("criterion", [*BOUNDS, "gini of plain rows", "variance of plain rows"])
 def test_contenders_hold_every_cut_that_can_win(criterion: str, gaps: bool, rows: int) -> None:
     """Every cut within the tolerance of its node's best is listed, and what is listed is what sorting lists."""
+    criterion, *plain = criterion.split(maxsplit=1)
     columns, target, node = make_case(criterion, rows, gaps=gaps)
+    if plain:
+        target = random_target(np.random.default_rng(rows), columns, 2 if criterion == "gini" else 0, "none")
     parameters = {"criterion": criterion, "min_samples_leaf": 2}
     learner, batch = make_root(columns, target, parameters, BINNED, node)
     contenders = list_scores(learner, batch, weigh_contenders(learner, batch, np.arange(5)))

@@ -38,9 +38,9 @@ def count_grid(batch: Batch, bins: Ints) -> tuple[Grid, Lacking]:
     rows = np.bincount(cell, minlength=NODES * width).reshape(NODES, width)
     squares = None
     if not tally.classes:
-        of_cell = np.repeat(np.arange(NODES), width)
-        squares = tally.bound_squares(cell, rows.ravel(), of_cell).reshape(NODES, width)[:, :BINS]
-    grid = build_grid(np.arange(NODES), [s[..., :BINS] for s in sums], rows[:, :BINS], squares)
+        total = np.bincount(cell, tally.list_amounts()[-1], NODES * width).astype(np.int64).reshape(NODES, width)
+        squares = tally.bound_squares(total, rows, np.arange(NODES)[:, None])[:, :BINS]
+    grid = build_grid(np.arange(NODES), np.arange(NODES), [s[..., :BINS] for s in sums], rows[:, :BINS], squares)
     return grid, Lacking([s[..., BINS] for s in sums], rows[:, BINS])
 
 
@@ -64,7 +64,8 @@ LIMITS: list[dict[str, Any]] = [{}, {"min_samples_leaf": 5}, {"min_weight_leaf":
 
 def score(learner: Learner, batch: Batch, grid: Grid, lacking: Lacking) -> tuple[Floats, Floats]:
     """The grid's scores and bounds."""
-    return score_grid(learner, batch, grid, lacking, bounded=True)[:2]
+    found = score_grid(learner, batch, grid, lacking, bounded=True)
+    return found.edge, found.inside
 
 
 @pytest.mark.parametrize("criterion", BOUNDS)
@@ -103,9 +104,9 @@ def test_unbounded_grids_have_no_bounds() -> None:
     """Where bins hold one value each nothing lies inside them: the bounds are -inf, the scores the same."""
     learner, batch, bins, _ = make_case("gini", {})
     grid, lacking = count_grid(batch, bins)
-    found, bound = score_grid(learner, batch, grid, lacking, bounded=False)[:2]
-    assert (bound == -np.inf).all()
-    assert np.array_equal(found, score(learner, batch, grid, lacking)[0])
+    found = score_grid(learner, batch, grid, lacking, bounded=False)
+    assert (found.inside == -np.inf).all()
+    assert np.array_equal(found.edge, score(learner, batch, grid, lacking)[0])
 
 
 @pytest.mark.parametrize("criterion", ["gini", "gain_ratio", "variance"])
@@ -116,7 +117,7 @@ def test_a_lifted_grid_is_part_of_the_whole(criterion: str) -> None:
     whole, bounds = score(learner, batch, grid, lacking)
     first = 3
     squares = None if grid.squares is None else grid.squares[:, first:]
-    part = build_grid(grid.node, [own[..., first:] for own in grid.own], grid.rows[:, first:], squares)
+    part = build_grid(grid.node, grid.segment, [own[..., first:] for own in grid.own], grid.rows[:, first:], squares)
     lifted = lift_grid(part, [upto[..., first - 1] for upto in grid.upto], grid.rows_upto[:, first - 1])
     found, bound = score(learner, batch, lifted, lacking)
     assert np.array_equal(found, whole[:, first:])

@@ -86,7 +86,7 @@ def test_entries_go_where_their_values_send_them(task: str) -> None:
     assert splits.side is not None
     assert splits.side.any()
     assert -1 in splits.feature
-    assert splits.side.tolist() == route_entries(learner, batch.entries, replace(splits, side=None)).tolist()
+    assert splits.side.tolist() == route_entries(learner, batch, replace(splits, side=None)).tolist()
 
 
 @pytest.mark.parametrize(
