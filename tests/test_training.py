@@ -27,6 +27,7 @@ from service.readers.cells import Declared
 from service.settings import Settings
 from service.split_query import SplitQuery
 from service.store.records import ModelRecord
+from service.telemetry import ACTOR
 from service.training import TrainingRequest, train
 from tests.making import Trainer, make_table
 
@@ -208,6 +209,18 @@ def test_where_a_model_comes_from(trainer: Trainer) -> None:
     origin = trainer(LINE).body["provenance"]
     versions = {"treewright": __version__, "numpy": np.__version__, "python": platform.python_version()}
     assert origin == {"versions": versions, "tie_rule": 1, "asked_by": None}
+
+
+def test_who_asked(trainer: Trainer) -> None:
+    """Where a key asks, the record and the audit log have its id."""
+    token = ACTOR.set("key-7")
+    try:
+        record = trainer(LINE)
+    finally:
+        ACTOR.reset(token)
+    made = trainer.store.log.find_made(record.id)
+    assert made is not None
+    assert (record.body["provenance"]["asked_by"], made.actor) == ("key-7", "key-7")
 
 
 # ------------------------------------------------------------------------------------------------------ weights

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.oracle import strategies
-from tests.oracle.contract import Service
+from tests.oracle.contract import Service, way
 from tests.oracle.naive_tree import Problem
 from tests.oracle.test_naive_twin import ask
 
+ABSOLUTE = ("gain_ratio", "gini_gain_ratio", "goodness", "true_positive_rate")
+"""Criteria whose scores are compared as they are."""
 SLOWLY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -30,6 +35,46 @@ def test_scores_follow_from_the_listed_counts(service: Service, problem: Problem
             assert score == (None if expected is None else pytest.approx(expected, rel=1e-12, abs=1e-12)), name
 
 
+def set_apart(problem: Problem, missing: str) -> Problem:
+    """The problem with what is missing in no branch; surrogates have no multiway splits."""
+    nominal = "subset" if missing == "surrogate" and problem.nominal == "multiway" else problem.nominal
+    return replace(problem, missing=missing, nominal=nominal)
+
+
+@given(strategies.classification(), st.sampled_from(["surrogate", "fractional"]))
+@SLOWLY
+def test_gains_count_by_what_is_known(service: Service, problem: Problem, missing: str) -> None:
+    """Where what is missing is in no branch, a gain is that of the `known` counts by their share of the weight."""
+    listing = service.listing(ask(service, set_apart(problem, missing)))
+    nodes = {node["node"]: node for node in listing["nodes"]}
+    for split in listing["splits"]:
+        counts = [branch["known"]["counts"] for branch in split["branches"]]
+        known = service.score([dict(zip(map(str, listing["classes"]), branch, strict=True)) for branch in counts])
+        share = sum(branch["known"]["weight"] for branch in split["branches"]) / nodes[split["node"]]["weight"]
+        for name in ("gini_gain", "information_gain", "goodness", "twoing"):
+            expected = None if known[name] is None else pytest.approx(known[name] * share, rel=1e-12, abs=1e-12)
+            assert split["scores"][name] == expected, name
+
+
+@given(strategies.classification(), st.sampled_from(["surrogate", "fractional"]))
+@SLOWLY
+def test_the_tree_s_own_branches_add_up(service: Service, problem: Problem, missing: str) -> None:
+    """So do the `routed` weights of a chosen split where surrogates or parts take care of what is missing.
+
+    Unless no surrogate knows and the split has no heavier side: then rows stay.
+    """
+    listing = service.listing(ask(service, set_apart(problem, missing)), {"chosen": "true"})
+    nodes = {node["node"]: node for node in listing["nodes"]}
+    for split in listing["splits"]:
+        node, routed = nodes[split["node"]], [branch["routed"] for branch in split["branches"]]
+        if split["split"].get("missing") == "stays":
+            assert sum(branch["weight"] for branch in routed) <= node["weight"]
+            continue
+        assert sum(branch["weight"] for branch in routed) == pytest.approx(node["weight"])
+        for place, total in enumerate(node["counts"]):
+            assert sum(branch["counts"][place] for branch in routed) == pytest.approx(total)
+
+
 @given(strategies.classification())
 @SLOWLY
 def test_branches_add_up_to_their_node(service: Service, problem: Problem) -> None:
@@ -45,7 +90,34 @@ def test_branches_add_up_to_their_node(service: Service, problem: Problem) -> No
             assert sum(branch["counts"][place] for branch in routed) == pytest.approx(count)
 
 
-@given(strategies.classification() | strategies.regression() | strategies.counts())
+@given(strategies.classification() | strategies.regression())
+@SLOWLY
+def test_every_training_row_descends_to_its_leaf(service: Service, problem: Problem) -> None:
+    """By the chosen splits alone every training row comes to a leaf, each node to its `n`, and the answer names it."""
+    model = ask(service, problem)
+    heads = {node["node"]: node for node in service.listing(model)["nodes"]}
+    number, children = itertools.count(1), {}
+    for split in service.splits(model, {"chosen": "true"}):
+        # nodes are numbered breadth first, and so is the listing
+        children[split["node"]] = split, [next(number) for _ in split["branches"]]
+    rows = problem.rows()
+    seen = dict.fromkeys(range(next(number)), 0)
+    leaves = []
+    for row in rows:
+        node = 0
+        seen[0] += 1
+        while node in children:
+            split, below = children[node]
+            node = below[way(split["split"], problem.columns[split["feature"]][row])]
+            seen[node] += 1
+        leaves.append(node)
+    assert all(heads[node]["leaf"] for node in leaves)
+    assert seen == {node: head["n"] for node, head in heads.items()}
+    asked = {name: [cells[row] for row in rows] for name, cells in problem.columns.items()}
+    assert service.predict(model, asked)["leaves"] == leaves
+
+
+@given(strategies.classification() | strategies.with_a_positive_class() | strategies.regression() | strategies.counts())
 @SLOWLY
 def test_the_chosen_is_the_first_of_the_best(service: Service, problem: Problem) -> None:
     """In feature and cut order, the chosen candidate is the first that is tied with the best admissible score."""
@@ -63,7 +135,13 @@ def test_the_chosen_is_the_first_of_the_best(service: Service, problem: Problem)
 
 
 def _find_first(rivals: list[dict[str, Any]], node: Mapping[str, Any], criterion: str) -> dict[str, Any]:
-    """The first whose score is within a trillionth of the node's impurity (of ratios and goodness: absolute)."""
-    scale = 1.0 if criterion in ("gain_ratio", "gini_gain_ratio", "goodness") else node["impurity"]
+    """The first of those within the tolerance of the best score, a trillionth of the criterion's scale.
+
+    By the true positive rate that is the first of those among them with the best positive correctness.
+    """
+    scale = {"positive_correctness": node["weight"]}.get(criterion, 1.0 if criterion in ABSOLUTE else node["impurity"])
     best = max(split["score"] for split in rivals)
-    return next(split for split in rivals if split["score"] >= best - 1e-12 * scale)
+    tied = [split for split in rivals if split["score"] >= best - 1e-12 * scale]
+    if criterion == "true_positive_rate":
+        return max(tied, key=lambda split: split["scores"]["positive_correctness"])
+    return tied[0]
