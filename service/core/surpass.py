@@ -28,7 +28,9 @@ def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) ->
     learner = audited.learner
     batch = rebuild_batch(audited, np.array([node]))
     batch.tally.spread_over_rows()  # once, for all threads share it
-    plain = [f for f in bins.feature.tolist() if batch.tally.counts_rows and not learner.features[f].has_missing]
+    plain = []
+    if batch.tally.classes and batch.tally.counts_rows:
+        plain = [f for f in bins.feature.tolist() if not learner.features[f].has_missing]
     apart = np.setdiff1d(np.arange(len(learner.features)), plain)
     runs = list(list_blocks(learner, apart, len(batch.entries.row)))
     promising = np.intersect1d(_find_promising(learner, batch, score, bins), plain).tolist()

@@ -134,6 +134,24 @@ def test_the_chosen_is_the_first_of_the_best(service: Service, problem: Problem)
         assert chosen in ([], [split for split in mine if split["rank"] == 1])
 
 
+@given(strategies.classification() | strategies.regression())
+@SLOWLY
+def test_margins_follow_from_the_listed_scores(service: Service, problem: Problem) -> None:
+    """A node's lead is that of its first candidate over the second, and over the best of another feature."""
+    listing = service.listing(ask(service, problem))
+    for node in listing["nodes"]:
+        ranked = [split for split in listing["splits"] if split["node"] == node["node"] and split["rank"]]
+        ranked.sort(key=lambda split: split["rank"])
+        leads: dict[str, float | None] = dict.fromkeys(node["margin"])
+        if ranked:
+            best, others = ranked[0], [split for split in ranked if split["feature"] != ranked[0]["feature"]]
+            for name, rivals in (("any", ranked[1:2]), ("other_feature", others)):
+                if rivals:
+                    leads[name] = best["score"] - max(split["score"] for split in rivals)
+                    leads[f"{name}_relative"] = leads[name] / best["score"]
+        assert node["margin"] == leads
+
+
 def _find_first(rivals: list[dict[str, Any]], node: Mapping[str, Any], criterion: str) -> dict[str, Any]:
     """The first of those within the tolerance of the best score, a trillionth of the criterion's scale.
 
