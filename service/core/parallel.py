@@ -7,7 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 POOL = "treewright-core"
 PARALLEL_CELLS = 100_000
@@ -39,3 +43,9 @@ def run_parallel(work: Callable[[Task], Result], tasks: Sequence[Task], *, worth
     if not worth or len(tasks) < 2 or count_cores() == 1 or threading.current_thread().name.startswith(POOL):
         return [work(task) for task in tasks]
     return list(_open_pool().map(work, tasks))
+
+
+def list_runs(cells: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
+    """Runs (first, last) of consecutive nodes of about ``most`` cells; a larger node is a run of its own."""
+    edge = np.flatnonzero(np.diff((np.cumsum(cells) - cells) // most, prepend=-1)).tolist()
+    return list(pairwise([*edge, len(cells)]))

@@ -23,7 +23,7 @@ from service.core.candidates import Block, Candidates
 from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import Cuts, build_cuts
 from service.core.deviations import TINY
-from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.parallel import PARALLEL_CELLS, list_runs, run_parallel
 from service.core.scan import PORTION, Ordered
 from service.core.statistics import Ints, Tally
 from service.core.weigh import Batch, Learner
@@ -101,81 +101,81 @@ def part_rows(batch: Batch, ordered: Ordered, node: Ints, cut: Ints) -> NDArray[
 
 
 def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, left: Ints) -> Ints:
-    """(cut,) flat places in (line, entry) after which the cuts lie.
+    """(cut,) flat places in (line, entry) after which the cuts lie, those of a node in their order.
 
     Nodes begin at ``start: (node,)``, and ``left: (entry,)`` of their rows are left of each place.
     """
     right = batch.rows.repeat(batch.rows) - left
     allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
     factor = np.where(allowed, _find_scale(batch) / np.maximum(left * right, 1), 0.0)
-    planes = _list_planes(batch, left)
+    planes, margin = _list_planes(batch, left), _find_margin(batch, tolerance)
 
-    def score(lines: slice) -> tuple[Floats, Floats]:
-        row, code = ordered.row[lines], ordered.code[lines]
-        scores = _sum_deviations(planes, row)
-        scores *= factor
+    def find(run: tuple[int, int]) -> Ints:
+        nodes = slice(*run)
+        first, rows = start[nodes], batch.rows[nodes]
+        inside = slice(int(first[0]), int(first[-1] + rows[-1]))
+        scores = _sum_deviations(planes, run[0], inside, ordered.row[:, inside])
+        scores *= factor[inside]
+        code = ordered.code[:, inside]
         scores[:, :-1] *= code[:, 1:] != code[:, :-1]
-        return scores, np.maximum.reduceat(scores.max(0), start)
+        best = np.maximum.reduceat(scores.max(0), first - first[0])
+        floor = np.maximum(best - margin[nodes], TINY).repeat(rows)
+        line, place = np.divmod(np.flatnonzero(scores >= floor), scores.shape[1])
+        return np.asarray(line * len(left) + place + inside.start)
 
-    step = max(1, PORTION // len(left))
-    portions = [slice(begin, begin + step) for begin in range(0, len(ordered.row), step)]
-    scored = run_parallel(score, portions, worth=ordered.row.size > PARALLEL_CELLS)
-    best = np.max([best for _, best in scored], axis=0) if len(scored) > 1 else scored[0][1]
-    floor = np.maximum(best - _find_margin(batch, tolerance), TINY).repeat(batch.rows)
-    near = [
-        np.flatnonzero(scores >= floor) + lines.start * len(left)
-        for (scores, _), lines in zip(scored, portions, strict=True)
-    ]
-    return near[0] if len(near) == 1 else np.concatenate(near)
+    # nodes whose lines the processor's cache holds
+    runs = list_runs(batch.rows * len(ordered.row), PORTION)
+    return np.concatenate(run_parallel(find, runs, worth=ordered.row.size > PARALLEL_CELLS))
 
 
 @dataclass(frozen=True, slots=True)
 class Planes:
     """Some d: ``amount: (row,)`` whole numbers, of which ``expected: (d, entry)`` are expected left of a place.
 
-    With ``label: (d,)`` the amounts of a d are 1 for the rows of a label, and 0 for others.
+    ``before: (d, node)`` is what the nodes before one have. With ``label: (d,)`` the amounts of a d are 1 for the rows
+    of a label, and 0 for others.
     """
 
     amount: NDArray[Any]
+    before: Ints
     expected: Floats
     label: Ints | None = None
 
 
-def _sum_deviations(planes: Planes, row: NDArray[np.int32]) -> Floats:
-    """(line, entry) the sum of d^2 after each entry of the lines ``row``; as many d at once as fit the cache."""
-    amount, expected = planes.amount.take(row), planes.expected[:, None]
+def _sum_deviations(planes: Planes, first: int, inside: slice, row: NDArray[np.int32]) -> Floats:
+    """(line, entry) the sum of d^2 after each entry of ``row``: the places ``inside`` of lines, from node ``first``."""
+    amount = planes.amount.take(row)
     total: Floats | None = None
-    step = max(1, PORTION // row.size)
-    for begin in range(0, len(expected), step):
-        own = amount[None]
-        if planes.label is not None:
-            own = own == planes.label[begin : begin + step, None, None]
-        running = own.cumsum(axis=2, dtype=np.int64 if own.dtype == np.int64 else np.int32)
-        deviation: Floats = running - expected[begin : begin + step]
+    for which, expected in enumerate(planes.expected[:, inside]):
+        own = amount if planes.label is None else (amount == planes.label[which]).astype(np.int32)
+        # along all lines at once, which lets go of the interpreter; whole numbers may wrap
+        running = own.ravel().cumsum(dtype=own.dtype).reshape(own.shape)
+        running -= (running[:, :1] - own[:, :1] - planes.before[which, first]).astype(own.dtype)
+        deviation = running - expected
         deviation *= deviation
-        part = deviation[0] if len(deviation) == 1 else deviation.sum(0)
-        total = part if total is None else np.add(total, part, out=total)
+        total = deviation if total is None else np.add(total, deviation, out=total)
     return np.asarray(total)
 
 
 def _list_planes(batch: Batch, left: Ints) -> Planes:
     """Every d of the nodes, where ``left: (entry,)`` rows are left after each place."""
-    label = batch.tally.label
 
-    def expect(whole: Ints) -> Floats:
-        """(d, entry) of the nodes' sums (d, node)."""
+    def expect(amount: NDArray[Any], whole: Ints, label: Ints | None = None) -> Planes:
+        """With ``whole: (d, node)``, the nodes' sums."""
         before = whole.cumsum(axis=1) - whole
-        return np.asarray(before.repeat(batch.rows, axis=1) + (whole / batch.rows).repeat(batch.rows, axis=1) * left)
+        share = (whole / batch.rows).repeat(batch.rows, axis=1)
+        return Planes(amount, before, before.repeat(batch.rows, axis=1) + share * left, label)
 
+    label = batch.tally.label
     if label is None:
         offset = _round_offsets(batch)
         by_row = np.empty(batch.tally.all_rows, np.int64)
         by_row[batch.entries.row] = offset
-        return Planes(by_row, expect(np.add.reduceat(offset, batch.starts())[None]))
+        return expect(by_row, np.add.reduceat(offset, batch.starts())[None])
     if batch.tally.classes == 2:
         # what one class has too much the other has too little
-        return Planes(label, expect(batch.sums[0][1:]))
-    return Planes(label, expect(batch.sums[0]), np.arange(batch.tally.classes))
+        return expect(label, batch.sums[0][1:])
+    return expect(label, batch.sums[0], np.arange(batch.tally.classes))
 
 
 def _find_scale(batch: Batch) -> Floats | float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
 from service.core.cuts import part_nodes
 from service.core.nominate import Board, Nominees
-from service.core.parallel import run_parallel
+from service.core.parallel import list_runs, run_parallel
 from service.core.scan import Ordered
 from service.core.screen import can_screen, find_near, part_rows, screens_all, weigh_near
 from service.core.statistics import Ints
@@ -28,6 +27,8 @@ from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_b
 
 RUN_CELLS = 60_000
 """Nodes are searched together up to about so many rows x features."""
+SCREENED_CELLS = 2_000_000
+"""So many where every feature is screened: most of that goes by shorter runs again, and the rest is few calls."""
 RUN_BINS = 64 * 256
 """Nodes whose bins are counted are searched together up to so many cells of a feature."""
 KEPT_CELLS = 2_000_000
@@ -77,18 +78,13 @@ def search(learner: Learner, batch: Batch) -> Splits:
     if batch.binned is not None:
         runs = list_runs(np.full(batch.entries.nodes, max(batch.binned.find_widths())), RUN_BINS)
     else:
-        runs = list_runs(batch.rows * len(learner.features), RUN_CELLS)
+        most = SCREENED_CELLS if screens_all(learner, batch) else RUN_CELLS
+        runs = list_runs(batch.rows * len(learner.features), most)
     if len(runs) == 1:
         return _search_run(learner, batch)
     if batch.ordered is not None:
         batch.tally.spread_over_rows()  # once, for all runs share it
     return join_splits(run_parallel(lambda run: _search_run(learner, batch.run(*run)), runs), runs)
-
-
-def list_runs(cells: Ints, most: int) -> list[tuple[int, int]]:
-    """Runs (first, last) of consecutive nodes of about ``most`` cells; a larger node is a run of its own."""
-    edge = np.flatnonzero(np.diff((np.cumsum(cells) - cells) // most, prepend=-1)).tolist()
-    return list(pairwise([*edge, len(cells)]))
 
 
 def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Splits:
@@ -105,7 +101,7 @@ def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Spl
 
 def _search_run(learner: Learner, batch: Batch) -> Splits:
     nodes, features = batch.entries.nodes, len(learner.features)
-    if batch.ordered is not None and len(batch.entries.row) * features <= KEPT_CELLS and screens_all(learner, batch):
+    if batch.ordered is not None and screens_all(learner, batch):
         return _search_screened(learner, batch, batch.ordered)
     nominees = Nominees(*(np.full((nodes, features), worst) for worst in (-np.inf, -np.inf, 0.0, -np.inf)))
     boards = []

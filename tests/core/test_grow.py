@@ -419,9 +419,9 @@ def test_few_values_stay_in_their_few_bins(monkeypatch: pytest.MonkeyPatch, dist
     """Nodes leave the bins where these would hold a few rows or none: later where each has fewer; same tree."""
     kept: list[int] = []
 
-    def note(above: Batch, batch: Batch, rows: int) -> Batch:
+    def note(above: Batch, batch: Batch, parent: Ints, rows: int) -> Batch:
         kept.extend(batch.rows.tolist() if above.binned is not None else [])
-        return pass_on(above, batch, rows)
+        return pass_on(above, batch, parent, rows)
 
     monkeypatch.setattr(grow, "pass_on", note)
     source = np.random.default_rng(distinct)
