@@ -124,10 +124,11 @@ def _take_records(records: object, limits: Limits, place: str) -> _Cells:
     _check_size(len(records), limits.rows, "rows", place)
     _check_all(range(len(records)), records, {dict}, place, "A record is an object of names and cells.")
     keys = list(chain.from_iterable(records))
-    names = list(dict.fromkeys(keys))
-    _check_size(len(names), limits.columns, "columns", place)
+    names = list(records[0]) if records else []
     # programs write the same names in the same order; many names that few records have are not multiplied
     even = len(keys) == len(names) * len(records) and keys == names * len(records)
+    names = names if even else list(dict.fromkeys(keys))
+    _check_size(len(names), limits.columns, "columns", place)
     flat = list(chain.from_iterable(map(dict.values, records))) if even else []
 
     def cells(index: int) -> list[Any]:
