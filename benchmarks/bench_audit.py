@@ -25,6 +25,7 @@ from service.store.models import ModelStore
 from service.store.records import ModelRecord
 from service.streaming import stream_splits
 from service.training import TrainingRequest, train
+from service.what_if import score_described
 
 AT_ROOT, AT_SMALL = 1.0, 0.2
 """Seconds that a question may take."""
@@ -95,6 +96,28 @@ def audit(options: Options) -> Findings:
     return findings
 
 
+def audit_what_if(options: Options) -> Findings:
+    """Splits of one's own at the root, each the first time and again: on the feature that was asked, and a poor one."""
+    findings = Findings()
+    rows = options.limit(1_000_000)
+    with open_audit(options, rows) as asked:
+        tree = Tree.from_arrays(asked.store.load_tree(asked.record))
+        recent = make_recent(asked.settings.audit_bytes)
+        features, chosen = tree.features, int(tree.feature[0])
+        poor = next(number for number in reversed(range(len(features))) if number != chosen or len(features) == 1)
+        for work, feature in (("where it was asked", chosen), ("poor", poor)):
+            split = {"type": "threshold", "threshold": float(tree.threshold[0]) * 0.9}
+            for when in ("first", "again"):
+                began = perf_counter()
+                score_described(asked.record, 0, features[feature].name, split, asked.store, recent)
+                seconds, case = (
+                    perf_counter() - began,
+                    f"audit {rows:,} x {options.columns}, root, a split of one's own, {work}",
+                )
+                findings.results.append(Result(case, when, seconds, None, "s", seconds, Bound("at most", AT_ROOT)))
+    return findings
+
+
 def audit_stream(options: Options) -> Findings:
     """Whole listings as NDJSON, CSV and Arrow: splits a second, and bytes held at the peak."""
     findings = Findings()
@@ -126,4 +149,4 @@ def audit_memory(options: Options) -> Findings:
     return Findings([Result(work, against, peak / MEBIBYTE, matrix / MEBIBYTE, "MiB", peak / matrix, bound)])
 
 
-CASES = {"audit": audit, "audit-stream": audit_stream, "audit-memory": audit_memory}
+CASES = {"audit": audit, "audit-what-if": audit_what_if, "audit-stream": audit_stream, "audit-memory": audit_memory}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -34,8 +35,11 @@ def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) ->
     apart = np.setdiff1d(np.arange(len(learner.features)), plain)
     runs = list(list_blocks(learner, apart, len(batch.entries.row)))
     promising = np.intersect1d(_find_promising(learner, batch, score, bins), plain).tolist()
+    here = np.zeros(audited.target.rows, bool)
+    here[batch.entries.row] = True
+    row = np.flatnonzero(here)  # in order they are read fastest
     return sum(
-        run_parallel(lambda feature: _count_cuts(learner, batch, feature, score), promising)
+        run_parallel(lambda feature: _count_cuts(learner, batch, feature, row, score), promising)
         + run_parallel(lambda run: _count_run(learner, batch, run, score), runs)
     )
 
@@ -46,27 +50,27 @@ def _find_promising(learner: Learner, batch: Batch, score: float, bins: Binned) 
     return np.asarray(bins.feature[bound_lines(learner, batch)[:, 0] > score])
 
 
-def _count_cuts(learner: Learner, batch: Batch, feature: int, score: float) -> int:
-    """Of a number that no row lacks, where each row weighs 1: running sums of the classes are enough."""
+def _count_cuts(learner: Learner, batch: Batch, feature: int, row: Ints, score: float) -> int:
+    """Of a number that no ``row`` lacks, where each weighs 1: running sums of the classes are enough."""
     if batch.used is not None and batch.used[0, feature]:
         return 0
-    row = batch.entries.row
-    numbers = learner.features[feature].numbers[row]
+    numbers, label = learner.features[feature].numbers[row], np.asarray(batch.tally.label)[row].astype(np.int16)
     order = argsort_numbers(numbers)
-    numbers, label = numbers[order], np.asarray(batch.tally.label)[row[order]]
+    numbers, label = numbers[order], label[order]
     entries, least = len(row), learner.parameters.min_samples_leaf
     cuts = np.zeros(entries, bool)
     np.not_equal(numbers[1:], numbers[:-1], out=cuts[:-1])
     cuts[: least - 1] = cuts[entries - least :] = False
     classes, whole, before = np.arange(batch.tally.classes)[:, None], batch.stats, np.zeros_like(batch.stats)
     known, count = learner.objective.alter(whole), 0
-    for portion in np.array_split(np.arange(entries), max(1, entries // PORTION)):
-        left = before + np.cumsum(label[portion] == classes, axis=1)
+    portions = max(1, entries // PORTION)
+    for begin, end in pairwise([entries * i // portions for i in range(portions + 1)]):
+        left = before + np.cumsum(label[begin:end] == classes, axis=1)
         before = left[:, -1:]
         branches = learner.objective.alter(np.stack([left, whole - left], axis=1))
         with np.errstate(invalid="ignore", divide="ignore"):
             better = learner.objective.score(branches, known) > score
-        count += int(np.count_nonzero(better & cuts[portion]))
+        count += int(np.count_nonzero(better & cuts[begin:end]))
     return count
 
 
