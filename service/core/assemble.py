@@ -225,6 +225,8 @@ def place_thresholds(coded: CodedFeature, lower: Ints, upper: Ints, threshold_va
 
 def _write_categories(learner: Learner, feature: Ints, form: Ints, category: Ints) -> dict[str, NDArray[Any]]:
     """``category: (3, pair)``: node, code, branch. A node's run has a cell for each category and one for missing."""
+    if not category.size:
+        return {"category_start": np.zeros(len(form), np.int64), "category_branch": np.full(1, NO_ROUTE)}
     nominal = (form == Form.SUBSET) | (form == Form.MULTIWAY)
     size = np.where(nominal, levels_of(learner, feature) + 1, 0)
     start = np.cumsum(size) - size

@@ -84,7 +84,7 @@ def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Float
     node, rows = batch.entries.node[place], left[place]
     row = ordered.row.ravel()
     lower, upper = row[near].astype(np.int64), row[near + 1].astype(np.int64)
-    return Cuts(line * nodes + node, node, near, _sum_left(batch, row, near, node, rows), rows, lower, upper)
+    return Cuts(line * nodes + node, node, near, _sum_left(batch.tally, row, near, rows), rows, lower, upper)
 
 
 def part_rows(batch: Batch, ordered: Ordered, node: Ints, cut: Ints) -> NDArray[np.bool_]:
@@ -213,16 +213,11 @@ def _find_margin(batch: Batch, tolerance: Floats) -> Floats:
     return np.asarray(margin)
 
 
-def _sum_left(batch: Batch, row: NDArray[np.int32], cut: Ints, node: Ints, left: Ints) -> list[Ints]:
-    """Exact sums (class or 1, cut) left of the flat places ``cut`` of ``row``: of the shorter side, or the rest."""
-    right = batch.rows[node] - left
-    shorter = left <= right
-    length = np.where(shorter, left, right)
-    end = length.cumsum()
-    shift = cut + 1 - end + np.where(shorter, 0, length)
-    inside = shift.repeat(length) + np.arange(end[-1] if len(end) else 0)
-    short = _sum_rows(batch.tally, row.take(inside), np.arange(len(cut)).repeat(length), len(cut))
-    return [np.where(shorter, part, whole[:, node] - part) for part, whole in zip(short, batch.sums, strict=False)]
+def _sum_left(tally: Tally, row: NDArray[np.int32], cut: Ints, left: Ints) -> list[Ints]:
+    """Exact sums (class or 1, cut) of the ``left: (cut,)`` entries of ``row`` up to each flat place ``cut``."""
+    end = left.cumsum()
+    inside = (cut + 1 - end).repeat(left) + np.arange(end[-1] if len(end) else 0)
+    return list(_sum_rows(tally, row.take(inside), np.arange(len(cut)).repeat(left), len(cut)))
 
 
 def _sum_rows(tally: Tally, row: NDArray[np.int32], group: Ints, groups: int) -> Iterator[Ints]:
