@@ -56,11 +56,11 @@ class Audited:
     weight: Floats | None = None
 
     def count_bytes(self) -> int:
-        """About how much memory it takes, with the codes that numbers get once their candidates are weighed."""
-        numbers = [coded.numbers for coded in self.learner.features]
+        """About how much memory it takes, with the codes that numbers with gaps get once they are weighed."""
+        coded = self.learner.features
         # pages of a file are not ours
-        own = sum(column.nbytes for column in numbers if not _is_mapped(column))
-        codes = sum(column.nbytes for column in numbers) // 2
+        own = sum(each.numbers.nbytes for each in coded if not _is_mapped(each.numbers))
+        codes = sum(each.numbers.nbytes for each in coded if each.has_missing) // 2
         return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + own + codes
 
 

@@ -9,6 +9,7 @@ is at its median, with the weights and sums of all that lies below. All sets go 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -20,8 +21,12 @@ from service.core.statistics import Ints, Tally
 
 Plane: TypeAlias = Ints | None
 """What each entry adds to a sum, or running sums of that: (place,) or (place + 1,); None where each adds 1."""
+Step: TypeAlias = "tuple[Ints, list[Plane]]"
+"""How many of the entries before each place go to the first part, and running sums of what these add: (place + 1,)."""
 PORTION = 400_000
 """Sets are asked for in portions of about so many runs."""
+FEW_OF = 8
+"""Fewer runs than one in so many entries are few: most entries soon are in none of them."""
 
 
 def find_middles(tally: Tally, entry: Ints, runs: Runs, node: Ints) -> tuple[Floats, Floats]:
@@ -53,24 +58,48 @@ def find_medians(tally: Tally, node: Ints, rows: Ints) -> tuple[Floats, Floats]:
     return ladder.descend((end - rows)[None], end[None], np.arange(len(rows)), distinct)
 
 
+@dataclass(frozen=True, slots=True)
+class _Rung:
+    """Entries in the order of one step: which they are, their ranks, and what they add; everything is (place,)."""
+
+    entry: Ints
+    rank: Ints
+    planes: list[Plane]
+
+    def take(self, places: Ints) -> _Rung:
+        """Some of the places, in that order."""
+        planes = [None if plane is None else plane.take(places) for plane in self.planes]
+        return _Rung(self.entry.take(places), self.rank.take(places), planes)
+
+    def part(self, bit: int) -> tuple[_Rung, Step]:
+        """The order after a step, and the step."""
+        zero = (self.rank >> bit) & 1 == 0
+        zeros = np.zeros(len(zero) + 1, np.int64)
+        np.cumsum(zero, out=zeros[1:])
+        sums = [_accumulate(None if plane is None else plane * zero) for plane in self.planes]
+        return self.take(np.concatenate([np.flatnonzero(zero), np.flatnonzero(~zero)])), (zeros, sums)
+
+    def narrow(self, begin: Ints, end: Ints) -> tuple[_Rung, Ints, Ints]:
+        """Without what is in none of the runs from ``begin`` to ``end``, if that is much; where these are then."""
+        places = len(self.rank)
+        opened = np.bincount(begin.ravel(), minlength=places + 1) - np.bincount(end.ravel(), minlength=places + 1)
+        inside = np.cumsum(opened[:-1]) > 0
+        kept = np.zeros(places + 1, np.int64)
+        np.cumsum(inside, out=kept[1:])
+        if kept[-1] > places * 3 // 4:
+            return self, begin, end
+        return self.take(np.flatnonzero(inside)), kept[begin], kept[end]
+
+
 class _Ladder:
-    """The steps of the matrix, kept for several portions of sets."""
+    """The steps of the matrix, kept for several portions of sets; of few sets what none of them needs is left out."""
 
     def __init__(self, tally: Tally, ranking: Ranking, entry: Ints) -> None:
-        self._planes, self._weighs, self._units = _list_planes(tally, entry)
-        self._whole = [_accumulate(plane) for plane in self._planes]
-        self._steps: list[tuple[Ints, list[Plane]]] = []
-        planes, rank = self._planes, ranking.rank[entry]
-        for bit in range(int(rank.max(initial=0)).bit_length() - 1, -1, -1):
-            zero = (rank >> bit) & 1 == 0
-            zeros = np.zeros(len(zero) + 1, np.int64)
-            np.cumsum(zero, out=zeros[1:])
-            self._steps.append((zeros, [_accumulate(None if plane is None else plane * zero) for plane in planes]))
-            order = np.concatenate([np.flatnonzero(zero), np.flatnonzero(~zero)])
-            entry, rank = entry[order], rank[order]
-            planes = [None if plane is None else plane[order] for plane in planes]
-        self._last = [_accumulate(plane) for plane in planes]
-        self._ranking = ranking.take(entry)
+        planes, self._weighs, self._units = _list_planes(tally, entry)
+        self._whole = [_accumulate(plane) for plane in planes]
+        self._ranking, self._top = ranking, _Rung(entry, ranking.rank[entry], planes)
+        self._bits = range(int(self._top.rank.max(initial=0)).bit_length() - 1, -1, -1)
+        self._bottom, self._steps = self._top, list[Step]()
 
     def descend(
         self, begin: Ints, end: Ints, node: Ints, distinct: tuple[Ints, Floats] | None
@@ -78,7 +107,16 @@ class _Ladder:
         """Deviation and median of each set: (set,)."""
         total = _sum_runs(self._whole, begin, end)
         below = [np.zeros_like(part) for part in total]
-        for zeros, planes in self._steps:
+        rung, few = self._top, begin.size * FEW_OF < len(self._top.rank)
+        for depth, bit in enumerate(self._bits):
+            if few:
+                rung, begin, end = rung.narrow(begin, end)
+                rung, (zeros, planes) = rung.part(bit)
+            else:
+                if depth == len(self._steps):
+                    self._bottom, step = self._bottom.part(bit)
+                    self._steps.append(step)
+                rung, (zeros, planes) = self._bottom, self._steps[depth]
             low, high = zeros[begin], zeros[end]
             inside = (high - low).sum(0)
             found = [inside if p is None else (p[end] - p[begin]).sum(0) for p in planes]
@@ -87,9 +125,9 @@ class _Ladder:
             below = [np.where(left, part, more) for part, more in zip(below, here, strict=True)]
             begin = np.where(left, low, zeros[-1] + begin - low)
             end = np.where(left, high, zeros[-1] + end - high)
-        alike = _sum_runs(self._last, begin, end)
+        alike = _sum_runs([_accumulate(plane) for plane in rung.planes], begin, end)
         rest = [t - 2 * b - a for t, b, a in zip(total, below, alike, strict=True)]
-        at = np.where(end > begin, begin, 0).max(0)  # a place where the median of the set stands
+        at = rung.entry[np.where(end > begin, begin, 0).max(0)]  # an entry at the median of the set
         deviation = self._combine(rest, False, node) - self._ranking.offset[at] * self._combine(rest, True, node)
         median = self._ranking.value[at]
         if distinct is not None:

@@ -65,7 +65,8 @@ class Survey:
         """About how much memory it takes."""
         lines = sum(line.count_bytes() for line in self.line if line is not None)
         each = sum(score.nbytes + reason.nbytes for score, reason in zip(self.score, self.reason, strict=True))
-        return each + lines + 6 * self.batch.entries.row.nbytes
+        parts = sum(part.nbytes for quantity in self.batch.tally.quantities for part in quantity.parts)
+        return each + lines + 3 * self.batch.entries.row.nbytes + 2 * parts
 
     @property
     def sign(self) -> float:
@@ -238,15 +239,13 @@ def _walk(learner: Learner, batch: Batch, line: Line) -> _Weighed:
     tried = None
     if learner.parameters.cut_penalty:
         tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-    count = int(np.count_nonzero(line.ends))
-    score, within, gain = (np.empty(count) for _ in range(3))
-    reason, begin = np.empty(count, np.uint8), 0
-    for table in walk_cuts(batch, line):
-        part = slice(begin, begin := begin + len(table.segment))
-        reason[part], within[part], score[part], gain[part] = rate_table(learner, batch, line.block, table, tried)
-    forms = np.broadcast_to(np.uint8(Form.THRESHOLD), count)
-    rival, gain_ = _find_rival(learner, batch, line.feature, reason, within, gain)
-    return _Weighed(line, tried, forms, score, reason, rival, gain_)
+    parts = [rate_table(learner, batch, line.block, table, tried) for table in walk_cuts(batch, line)]
+    reasons, within, scores, gain = zip(*parts, strict=True)
+    reason, score = np.concatenate(reasons), np.concatenate(scores)
+    rival = -1, -np.inf
+    if learner.parameters.selection == "c45":
+        rival = _find_rival(learner, batch, line.feature, reason, np.concatenate(within), np.concatenate(gain))
+    return _Weighed(line, tried, np.broadcast_to(np.uint8(Form.THRESHOLD), len(score)), score, reason, *rival)
 
 
 def _find_rival(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core import medians
 from service.core.medians import find_medians, find_middles
 from service.core.statistics import Entries, Tally
 from tests.core.making import values
@@ -53,6 +54,24 @@ def test_unions_of_runs(
         moments = exactly([rows[row] for row in members], unit)
         expected = absolute(moments) * sum(weight for weight, _ in moments)
         assert found[index] == pytest.approx(float(expected), rel=1e-12, abs=rounding * bool(members))
+
+
+@pytest.mark.parametrize("unit", [True, False])
+def test_of_few_sets_most_entries_are_left_out(unit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few sets of many entries, overlapping, apart or empty, have the middles that they have among many sets."""
+    source = np.random.default_rng(4)
+    rows = [
+        (float(y), float(w)) for y, w in zip(source.normal(size=3000).round(2), source.uniform(1, 2, 3000), strict=True)
+    ]
+    tally, place = rank(rows, [0] * 1500 + [1] * 1500, unit), source.permutation(1500)
+    edges = np.sort(source.integers(0, 1500, (2, 2, 9)).reshape(4, 9), axis=0)
+    edges[1:, 4] = edges[0, 4]
+    found = []
+    for few_of in (8, 10**9):
+        monkeypatch.setattr(medians, "FEW_OF", few_of)
+        found.append(find_middles(tally, place, (edges[::2], edges[1::2]), np.zeros(9, np.int64)))
+        found.append(find_medians(tally, np.repeat([0, 1], 1500), np.array([1500, 1500])))
+    assert [each.tolist() for each in (*found[0], *found[1])] == [each.tolist() for each in (*found[2], *found[3])]
 
 
 @given(st.lists(ROWS, min_size=1, max_size=4), st.booleans())
