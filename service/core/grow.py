@@ -242,9 +242,12 @@ def _record(growth: Growth, batch: Batch, reason: Ints, nodes: dict[str, Any], c
     answer = np.full(len(reason), np.nan) if batch.answer is None else batch.answer
     chunk = {"stats": batch.stats, "rows": batch.rows, "centre": batch.tally.centre, "impurity": batch.impurity,
              "reason": reason, "answer": answer}  # fmt: skip
+    at = np.full(len(nodes["parent"]), -1)
+    at[child] = np.arange(len(child))
     for name, values in chunk.items():
-        nodes[name] = np.full((*values.shape[:-1], len(nodes["parent"])), _OF_EMPTY.get(name, 0), values.dtype)
-        nodes[name][..., child] = values
+        nodes[name] = values.take(at, axis=-1)
+        if len(child) < len(at):
+            nodes[name][..., at < 0] = _OF_EMPTY.get(name, 0)
     return growth.add_nodes(nodes)[child]
 
 

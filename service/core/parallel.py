@@ -47,5 +47,7 @@ def run_parallel(work: Callable[[Task], Result], tasks: Sequence[Task], *, worth
 
 def list_runs(cells: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
     """Runs (first, last) of consecutive nodes of about ``most`` cells; a larger node is a run of its own."""
+    if cells.sum() <= most:
+        return [(0, len(cells))]
     edge = np.flatnonzero(np.diff((np.cumsum(cells) - cells) // most, prepend=-1)).tolist()
     return list(pairwise([*edge, len(cells)]))

@@ -65,7 +65,14 @@ def rank_targets(value: Floats, offset: Floats, node: Ints) -> Ranking:
 
 def find_starts(node: Ints, nodes: int) -> Ints:
     """(node,) where each node's run begins in grouped ``node: (entry,)``; every node has an entry."""
-    return np.searchsorted(node, np.arange(nodes)).astype(np.int64)
+    return node.searchsorted(np.arange(nodes)).astype(np.int64, copy=False)
+
+
+def count_runs(start: Ints, end: int) -> Ints:
+    """(node,) how long the runs are that begin at ``start: (node,)``, the last of which ends at ``end``."""
+    ends = np.empty_like(start)
+    ends[:-1], ends[-1] = start[1:], end
+    return ends - start
 
 
 def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = False) -> Quantity:
@@ -74,7 +81,7 @@ def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = Fals
     Each node has its own unit, a power of two that lets n entries add up below 2^52. ``roughly``: the first part only.
     """
     start = find_starts(node, nodes)
-    rows = np.diff(start, append=len(values))
+    rows = count_runs(start, len(values))
     largest = np.maximum(np.maximum.reduceat(values, start), -np.minimum.reduceat(values, start))
     if (largest * rows < 2.0**52).all() and _are_whole(values):
         return Quantity((values,), (np.ones(nodes),))

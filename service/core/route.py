@@ -125,11 +125,11 @@ def _group_by_turns(entries: Entries, child: Ints, parent: Ints, branch: Ints) -
     within a turn they stand as their parents do, so that each turn's entries only have to be looked out.
     """
     rows = np.bincount(child + 1, minlength=len(parent) + 1)[1:]
-    turn = np.empty_like(branch)
-    turn[np.lexsort((rows, parent))] = branch
     turns = int(branch.max()) + 1
-    # -1 is the last place
-    order = argsort_turns(np.append(turn, turns).astype(smallest_unsigned(turns))[child], turns)
-    some = np.lexsort((parent, turn))
+    # what has no child, -1, reads the last place
+    turn = np.full(len(parent) + 1, turns, smallest_unsigned(turns))
+    turn[np.lexsort((rows, parent))] = branch
+    order = argsort_turns(turn[child], turns)
+    some = turn[:-1].argsort(kind="stable")
     some = some[rows[some] > 0]
-    return entries.take(order, np.repeat(np.arange(len(some)), rows[some]), len(some)), some
+    return entries.take(order, np.arange(len(some)).repeat(rows[some]), len(some)), some

@@ -56,10 +56,10 @@ class Ordered:
 
         ``rows`` counts those of the training data; those without an entry are left out.
         """
-        turn = list_turns(parent)
-        if self.row.size < SORTED_CELLS or turn[-1] >= FEW_TURNS:
+        if self.row.size < SORTED_CELLS:
             return self._sort_by(entries, rows)
-        return self._look_out(entries, turn, rows)
+        turn = list_turns(parent)
+        return self._look_out(entries, turn, rows) if turn[-1] < FEW_TURNS else self._sort_by(entries, rows)
 
     def _look_out(self, entries: Entries, turn: Ints, rows: int) -> Ordered:
         """The lines of each ``turn: (node,)``, looked out of those so far, which have its nodes in the same order."""

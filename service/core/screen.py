@@ -146,14 +146,20 @@ def _sum_deviations(planes: Planes, first: int, inside: slice, row: NDArray[np.i
     """(line, entry) the sum of d^2 after each entry of ``row``: the places ``inside`` of lines, from node ``first``."""
     amount = planes.amount.take(row)
     total: Floats | None = None
-    for which, expected in enumerate(planes.expected[:, inside]):
-        own = amount if planes.label is None else (amount == planes.label[which]).astype(np.int32)
+    # as many at once as fit the cache
+    step = max(1, PORTION // row.size)
+    for begin in range(0, len(planes.expected), step):
+        some = slice(begin, begin + step)
+        own = amount[None]
+        if planes.label is not None:
+            own = (own == planes.label[some, None, None]).astype(np.int32)
         # along all lines at once, which lets go of the interpreter; whole numbers may wrap
         running = own.ravel().cumsum(dtype=own.dtype).reshape(own.shape)
-        running -= (running[:, :1] - own[:, :1] - planes.before[which, first]).astype(own.dtype)
-        deviation = running - expected
+        running -= (running[:, :, :1] - own[:, :, :1] - planes.before[some, first, None, None]).astype(own.dtype)
+        deviation = running - planes.expected[some, None, inside]
         deviation *= deviation
-        total = deviation if total is None else np.add(total, deviation, out=total)
+        part = deviation[0] if len(deviation) == 1 else deviation.sum(0)
+        total = part if total is None else np.add(total, part, out=total)
     return np.asarray(total)
 
 

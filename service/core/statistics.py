@@ -19,11 +19,13 @@ from service.core.criteria import Floats
 from service.core.deviations import TINY, rise_above
 from service.core.encoding import smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.quantities import Quantity, Ranking, find_starts, rank_targets, split_values
+from service.core.quantities import Quantity, Ranking, count_runs, find_starts, rank_targets, split_values
 from service.core.schema import Statistic, Target
 
 FEW_CLASSES = 8
 """Rows of more are quicker counted all at once than class by class."""
+FEW_ENTRIES = 5000
+"""So are fewer rows."""
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
@@ -84,7 +86,7 @@ class Tally:
         low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
         middle = low / 2 + high / 2
         weight = 1.0 if entries.weight is None else entries.weight
-        rows = np.diff(start, append=len(values))
+        rows = count_runs(start, len(values))
         offset = values - np.repeat(middle, rows)
         rough = (self._whole_weight, split_values(weight * offset, entries.node, entries.nodes, roughly=True))
         stats = self._combine(self._sum_stretches(rough, start), rough, np.arange(entries.nodes))
@@ -230,7 +232,7 @@ class Tally:
 
     def sum_nodes(self, node: Ints, start: Ints) -> list[Ints]:
         """As `sum`, over nodes: ``node: (entry,)``, whose entries begin at ``start: (node,)``."""
-        if self.classes > FEW_CLASSES:
+        if self.classes > FEW_CLASSES or len(node) < FEW_ENTRIES:
             return self._sum(self.quantities, node, len(start))
         return self._sum_stretches(self.quantities, start)
 
@@ -242,7 +244,7 @@ class Tally:
                 amounts = each if part is None else [np.where(mine, part, 0.0) for mine in each]
                 sums.append(np.stack([_add_stretches(amount, start) for amount in amounts]))
             elif part is None:
-                sums.append(np.diff(start, append=len(self._entry_row))[None])
+                sums.append(count_runs(start, len(self._entry_row))[None])
             else:
                 sums.append(_add_stretches(part, start)[None])
         return sums

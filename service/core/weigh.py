@@ -29,7 +29,7 @@ from service.core.medians import find_medians
 from service.core.objective import Objective
 from service.core.parameters import Parameters
 from service.core.prune_cost import Floor
-from service.core.quantities import find_starts
+from service.core.quantities import count_runs, find_starts
 from service.core.runs import Weighed
 from service.core.scan import Grouping, Ordered, scan_cuts
 from service.core.schema import Target
@@ -179,7 +179,7 @@ def make_batch(
     start = find_starts(entries.node, entries.nodes)
     sums = tally.sum_nodes(entries.node, start)
     stats = tally.combine(sums, np.arange(entries.nodes))
-    rows = np.diff(start, append=len(entries.node))
+    rows = count_runs(start, len(entries.node))
     answer = None
     if tally.ranking is not None:
         deviation, answer = find_medians(tally, entries.node, rows)
