@@ -107,7 +107,7 @@ class Ordered:
 
 SORTED_CELLS = 5_000
 """So few entries of all lines are sorted by child in one go: that takes a third of the steps."""
-PORTION = 60_000
+PORTION = 80_000
 """Lines are parted several at once, up to about so many entries, which the processor's cache holds."""
 
 

@@ -116,8 +116,8 @@ def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Fl
         inside = slice(int(first[0]), int(first[-1] + rows[-1]))
         scores = _sum_deviations(planes, run[0], inside, ordered.row[:, inside])
         scores *= factor[inside]
-        code = ordered.code[:, inside]
-        scores[:, :-1] *= code[:, 1:] != code[:, :-1]
+        code = ordered.code[:, inside].ravel()
+        scores.ravel()[np.flatnonzero(code[1:] == code[:-1])] = 0.0
         best = np.maximum.reduceat(scores.max(0), first - first[0])
         floor = np.maximum(best - margin[nodes], TINY).repeat(rows)
         line, place = np.divmod(np.flatnonzero(scores >= floor), scores.shape[1])
