@@ -35,12 +35,32 @@ STEP = 2**14
 
 
 @dataclass(frozen=True, slots=True)
+class Tables:
+    """How many entries of each class each bin has: ``counts[width]: (line, node, class, cell)`` int32, of lines alike.
+
+    ``line[width]`` are the lines that have so many cells, the last of which may be what is missing.
+    """
+
+    line: dict[int, Ints]
+    counts: dict[int, NDArray[np.int32]]
+
+    def take(self, keep: Selection) -> Tables:
+        """The same for some nodes."""
+        return Tables(self.line, {width: counts[:, keep] for width, counts in self.counts.items()})
+
+    def read(self, width: int, lines: Ints) -> NDArray[np.int32]:
+        """(line, node, class, cell) of some lines that have so many cells."""
+        return self.counts[width][np.searchsorted(self.line[width], lines)]
+
+
+@dataclass(frozen=True, slots=True)
 class Binned:
     """Bins of the features ``feature: (line,)``: ``code: (line, entry)`` uint8.
 
     ``bins``: how many each feature has, which is also the code of a missing value.
     ``edges``: of each feature (bin + 1,) float64 between which the values of a bin lie; only for parting bins further.
     ``single: (line,)`` is True where each bin of the feature is one value, so that its edges are all its cuts.
+    ``tables``: how many entries of each node are in each bin, if that is kept up.
     """
 
     feature: Ints
@@ -48,6 +68,7 @@ class Binned:
     bins: list[int]
     edges: list[NDArray[np.float64]]
     single: NDArray[np.bool_]
+    tables: Tables | None = None
 
     def find_widths(self) -> list[int]:
         """(line,) how many cells a node has for each feature."""
@@ -57,12 +78,12 @@ class Binned:
         """About how much memory it takes."""
         return self.code.nbytes + sum(edges.nbytes for edges in self.edges)
 
-    def take(self, inside: Selection) -> Binned:
-        """The same for some nodes' entries."""
-        return replace(self, code=self.code[:, inside])
+    def take(self, inside: Selection, keep: Selection) -> Binned:
+        """The same for some nodes, and their entries."""
+        return replace(self, code=self.code[:, inside], tables=self.tables and self.tables.take(keep))
 
     def reorder(self, order: Ints) -> Binned:
-        """The bins of some entries in another order."""
+        """The bins of some entries in another order; not counted."""
         code = np.empty((len(self.code), len(order)), np.uint8)
 
         def fill(begin: int) -> None:
@@ -71,7 +92,7 @@ class Binned:
                 np.take(self.code[line], order[some], out=code[line, some], mode="clip")
 
         run_parallel(fill, range(0, len(order), PORTION))
-        return replace(self, code=code)
+        return replace(self, code=code, tables=None)
 
 
 def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:

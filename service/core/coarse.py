@@ -91,8 +91,11 @@ def bound_lines(learner: Learner, batch: Batch) -> Floats:
 def _count_all(learner: Learner, batch: Batch, binned: Binned) -> list[Counted]:
     screened = can_screen_grid(learner, batch)
     portions = list(_part_lines(learner, binned, batch))
-    stretches = {width: lay_out_stretches(batch, width) for width in {portion.width for portion in portions}}
-    return run_parallel(lambda portion: _count(learner, batch, portion, stretches[portion.width], screened), portions)
+    widths = {portion.width for portion in portions if binned.tables is None}
+    stretches = {width: lay_out_stretches(batch, width) for width in widths}
+    return run_parallel(
+        lambda portion: _count(learner, batch, portion, stretches.get(portion.width, []), screened), portions
+    )
 
 
 @dataclass(frozen=True, slots=True)

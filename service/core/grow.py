@@ -39,7 +39,7 @@ class Growth:
 
     ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason, share; ``splits`` the splits taken,
     with the ids of their nodes and first children; ``stands`` their surrogates, with the ids of the nodes. ``leaf:
-    (row,)`` is the node that each row has reached (rows that were parted have reached several, of which this is any).
+    (row,)`` is the node where each row ended (rows that were parted end in several, of which this is any).
     Nodes that have become too small for bins are ``waiting``. A node that risks no more than ``least`` is not split.
     """
 
@@ -156,9 +156,10 @@ def _tell_risk(learner: Learner, batch: Batch) -> tuple[Floats | None, Floats, F
     return counts, learner.objective.criterion.family.weigh(batch.stats), batch.impurity
 
 
-def _finish(growth: Growth, ids: Ints, reason: LeafReason) -> None:
-    """Nodes become leaves after all; they were created not long ago."""
-    offset = growth.size
+def _finish(growth: Growth, front: Open, ended: NDArray[np.bool_], reason: LeafReason) -> None:
+    """Those of the nodes that have ``ended: (node,)`` become leaves after all; they were created not long ago."""
+    _settle(growth, front, ended)
+    ids, offset = front.ids[ended], growth.size
     for chunk in reversed(growth.nodes):
         if not len(ids):
             return
@@ -167,13 +168,20 @@ def _finish(growth: Growth, ids: Ints, reason: LeafReason) -> None:
         ids = ids[ids < offset]
 
 
+def _settle(growth: Growth, front: Open, ended: NDArray[np.bool_]) -> None:
+    """The rows of the nodes that have ``ended: (node,)`` go no further."""
+    rows = front.batch.rows
+    if ended.any():
+        growth.leaf[front.batch.entries.row[ended.repeat(rows)]] = front.ids[ended].repeat(rows[ended])
+
+
 def _expand(growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits) -> Open | None:
     """Split the nodes that have a split: record it and the children, route the entries.
 
     Returns the children that may be split in turn, None without any.
     """
     taken = splits.feature >= 0
-    _finish(growth, front.ids[~taken], LeafReason.NO_ADMISSIBLE_SPLIT)
+    _finish(growth, front, ~taken, LeafReason.NO_ADMISSIBLE_SPLIT)
     if not taken.any():
         return None
     branches = np.where(taken, splits.branches, 0)
@@ -183,6 +191,8 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     if learner.parameters.missing == "surrogate":
         splits, stands, route = stand_in(learner, front.batch, splits, route)
         growth.stands.append((front.ids, stands))
+    stays = np.flatnonzero(route < 0)
+    growth.leaf[front.batch.entries.row[stays]] = front.ids[front.batch.entries.node[stays]]
     growth.splits.append((front.ids, growth.size + first, splits))
     # handed on without a name here, so that the arrays of a level end with it
     return _open_children(growth, learner, target, front, splits, send_entries(learner, front.batch, route, branches))
@@ -204,8 +214,8 @@ def _open_children(
     nodes = {"parent": front.ids[children.parent], "branch": children.branch, "share": children.share,
              "depth": front.depth[children.parent] + 1}  # fmt: skip
     ids = _record(growth, batch, reason, nodes, children.child)
-    growth.leaf[entries.row] = ids.repeat(batch.rows)
     keep = reason == 0
+    _settle(growth, Open(batch, ids, depth), ~keep)
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned))
         if small.any():
@@ -266,7 +276,7 @@ def _grow_best_first(
         if front.batch.binned is not None and int(front.batch.rows.max()) < learner.sizes.coarse:
             front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
-        _finish(growth, front.ids[splits.feature < 0], LeafReason.NO_ADMISSIBLE_SPLIT)
+        _finish(growth, front, splits.feature < 0, LeafReason.NO_ADMISSIBLE_SPLIT)
         gain = splits.score - learner.objective.baseline(front.batch.stats)
         weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
         for i in np.flatnonzero(splits.feature >= 0).tolist():
@@ -280,7 +290,7 @@ def _grow_best_first(
         rows -= len(alone.batch.entries.row)
         more = int(split.branches[0]) - 1
         if leaves + more > most:
-            _finish(growth, alone.ids, LeafReason.MAX_LEAF_NODES)
+            _finish(growth, alone, np.ones(1, bool), LeafReason.MAX_LEAF_NODES)
             continue
         leaves += more
         children = _expand(growth, learner, target, alone, split)

@@ -132,4 +132,5 @@ def _group_by_turns(entries: Entries, child: Ints, parent: Ints, branch: Ints) -
     order = argsort_turns(turn[child], turns)
     some = turn[:-1].argsort(kind="stable")
     some = some[rows[some] > 0]
-    return entries.take(order, np.arange(len(some)).repeat(rows[some]), len(some)), some
+    routed = entries.take(order, np.arange(len(some)).repeat(rows[some]), len(some))
+    return replace(routed, source=order), some

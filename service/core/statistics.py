@@ -35,17 +35,20 @@ class Entries:
     """What is routed: entry = (row, node, weight), grouped by node in ascending order.
 
     ``row``, ``node``: (entry,) int64, ``node`` local to the batch of ``nodes`` nodes; ``weight``: (entry,) float64,
-    None where all are 1.
+    None where all are 1. ``source: (entry,)`` is the place of each in the batch that they were routed from, as long as
+    that is asked for.
     """
 
     row: Ints
     node: Ints
     nodes: int
     weight: Floats | None = None
+    source: Ints | None = None
 
     def take(self, inside: Selection, node: Ints, nodes: int) -> Entries:
         """The entries of some nodes, which keep their order, with their new ``node`` ids."""
-        return Entries(self.row[inside], node, nodes, None if self.weight is None else self.weight[inside])
+        weight = None if self.weight is None else self.weight[inside]
+        return Entries(self.row[inside], node, nodes, weight, None if self.source is None else self.source[inside])
 
 
 class Tally:

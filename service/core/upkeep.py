@@ -9,6 +9,7 @@ import numpy as np
 from service.core.bins import bin_features
 from service.core.candidates import Lack
 from service.core.coarse import can_bound
+from service.core.count_bins import keep_up
 from service.core.scan import arrange
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
@@ -25,7 +26,7 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner):
         numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
         if numeric.any():
-            return replace(batch, binned=bin_features(learner.features, lines[numeric]))
+            return keep_up(replace(batch, binned=bin_features(learner.features, lines[numeric])))
     if not len(lines):
         return batch
     ordered = arrange(learner.features, lines, batch.entries.row)
@@ -46,12 +47,9 @@ def can_scan(learner: Learner, feature: int) -> bool:
 
 def pass_on(above: Batch, batch: Batch, parent: Ints, rows: int) -> Batch:
     """``batch``, children of the nodes ``parent: (node,)`` of ``above``, with the ordered rows or bins of these."""
-    kept = batch.entries.row
-    if above.binned is not None:
-        place = np.empty(rows, np.int64)
-        place[above.entries.row] = np.arange(len(above.entries.row))
-        place = place[kept]
-        return replace(batch, binned=above.binned.reorder(place))
+    source, batch = batch.entries.source, replace(batch, entries=replace(batch.entries, source=None))
+    if above.binned is not None and source is not None:
+        return keep_up(replace(batch, binned=above.binned.reorder(source)), above, parent)
     if above.ordered is not None:
         return replace(batch, ordered=above.ordered.regroup(batch.entries, parent, rows))
     return batch

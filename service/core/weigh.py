@@ -94,7 +94,7 @@ class Batch:
             None if self.used is None else self.used[keep],
             None if self.bounds is None else self.bounds[:, keep],
             None if self.ordered is None else self.ordered.take(inside),
-            None if self.binned is None else self.binned.take(inside),
+            None if self.binned is None else self.binned.take(inside, keep),
         )
 
     def keep(self, kept: NDArray[np.bool_]) -> Batch:
