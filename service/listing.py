@@ -201,7 +201,14 @@ class DataSource:
 
     def count_surpassing(self, node: int, score: float) -> int:
         """How many admissible candidates of a large node score more than this, where its view does not know."""
-        return count_surpassing(self.audited, node, score, self._bin_numbers())
+        if self.audited.target.is_classification:
+            return count_surpassing(self.audited, node, score, self._bin_numbers())
+        return self._survey(node).count_better(score)
+
+    def _survey(self, node: int) -> Survey:
+        return cast(
+            "Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, self.audited, node))
+        )
 
     def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure
@@ -209,7 +216,7 @@ class DataSource:
             foremost = self._view_foremost(node, query, end)
             if foremost is not None:
                 return foremost
-        own = cast("Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, audited, node)))
+        own = self._survey(node)
         if measure is None:
             return LargeView(audited, own, own, query, end)
         # that takes less than what it would drive out of memory

@@ -11,7 +11,6 @@ import numpy as np
 from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.listing import Listing
-from service.core.ranking import count_better
 from service.core.standing import Flags
 from service.core.statistics import Ints
 from service.core.survey import Survey
@@ -47,8 +46,7 @@ class LargeView:
 
     def count_better(self, score: float) -> int:
         """How many admissible candidates of the node score more, by the criterion."""
-        own = zip(self._own.score, self._own.reason, strict=True)
-        return sum(count_better(scores, reason == 0, score) for scores, reason in own)
+        return self._own.count_better(score)
 
     def head(self) -> dict[str, Any]:
         """What is said of the node; under another measure also what that would have taken."""

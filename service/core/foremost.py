@@ -18,7 +18,9 @@ from service.core.audit import (
 )
 from service.core.bins import Binned, bin_features
 from service.core.coarse import can_bound, weigh_foremost
+from service.core.lines import LineRuns, can_line, draw_line, pick_cuts
 from service.core.listing import Listing
+from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
 from service.core.upkeep import can_scan
@@ -32,8 +34,7 @@ def tells_foremost(audited: Audited, node: int) -> bool:
     """True where `list_foremost` may know the best candidates of a node, and whether they were chosen."""
     learner = audited.learner
     return (
-        bool(audited.target.classes)
-        and can_bound(learner)
+        can_bound(learner)
         and not learner.parts_rows
         and learner.parameters.min_weight_leaf == 0
         and audited.tree.reason[node] != LeafReason.RAISED
@@ -64,7 +65,30 @@ def list_foremost(audited: Audited, node: int, most: int, bins: Binned) -> Listi
     listing = rank_listing(learner, batch, found)
     if int((listing.rank > 0).sum()) < max(most, 2):
         return None
+    if not batch.tally.classes:
+        listing = _list_again(audited, batch, nodes, listing, max(most, 2))
     return replace(listing, chosen=find_chosen(audited, listing, listing.rank))
+
+
+def _list_again(audited: Audited, batch: Batch, nodes: Ints, listing: Listing, most: int) -> Listing:
+    """The first of a listing, and the best on another feature, with all that is told of numbers.
+
+    Scores need less than that, and bins know no more.
+    """
+    learner, ranked = audited.learner, np.flatnonzero(listing.rank > 0)
+    ranked = ranked[np.argsort(listing.rank[ranked])]
+    others = ranked[listing.feature[ranked] != listing.feature[ranked[0]]]
+    rows = np.union1d(ranked[:most], others[:1])
+
+    def weigh(feature: int) -> Found:
+        if not can_line(learner, batch, feature):
+            return weigh_run(learner, batch, np.array([feature]))
+        line, mine = draw_line(learner, batch, feature), rows[listing.feature[rows] == feature]
+        left = [listing.tables[t].rows[0, p] for t, p in zip(listing.table[mine], listing.place[mine], strict=True)]
+        return line.block, [pick_cuts(batch, line, np.array(left) - 1)], LineRuns(line)
+
+    found = run_parallel(weigh, np.unique(listing.feature[rows]).tolist())
+    return rank_listing(learner, batch, judge_candidates(learner, audited.target, batch, nodes, found))
 
 
 def _weigh(learner: Learner, batch: Batch, binned: Batch, most: int) -> Iterator[Found]:

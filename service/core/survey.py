@@ -22,7 +22,7 @@ from service.core.judge import Reason, count_tried
 from service.core.lines import Line, LineRuns, can_line, draw_line, pick_cuts, walk_cuts
 from service.core.listing import Listing, gather_branches, score_branches
 from service.core.parallel import run_parallel
-from service.core.ranking import Margin
+from service.core.ranking import Margin, count_better
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
@@ -179,6 +179,11 @@ class Survey:
             best - after[0] if after else None,
             None if other == -np.inf else best - other,
         )
+
+    def count_better(self, above: float) -> int:
+        """How many admissible candidates score more than that."""
+        each = zip(self.score, self.reason, strict=True)
+        return sum(count_better(score, reason == 0, above) for score, reason in each)
 
     def everything(self) -> Wanted:
         """All candidates."""
