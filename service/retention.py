@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ from service.store.planes import Packed, pack_array, unpack_array
 from service.store.records import ModelRecord
 
 DATA_FORMAT = 2
-"""Files of format 1 have no arrays in planes."""
+"""Nothing in files of format 1 is compressed."""
 SAMPLED = 10_000
 """So many cells of a column tell whether its values recur."""
 FEW_LEVELS = 2**16
@@ -171,8 +172,8 @@ def _join_targets(one: Target, other: Target) -> Target:
 
 
 def pack_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Heads and kept splits by node, as JSON text in one array: ``offset: (node + 1,)`` says where each begins."""
-    texts = [orjson.dumps(pair) for pair in zip(summary["heads"], summary["rows"], strict=True)]
+    """Heads and kept splits by node, compressed JSON in one array: ``offset: (node + 1,)`` says where each begins."""
+    texts = [zlib.compress(orjson.dumps(pair), 1) for pair in zip(summary["heads"], summary["rows"], strict=True)]
     return {
         "layout": DATA_FORMAT,
         **summary["names"],
@@ -202,7 +203,8 @@ def unpack_summary(record: ModelRecord, data: Mapping[str, Any], node: int) -> t
     """The head and the kept splits of one node."""
     _check_format(record, data)
     begin, end = data["offset"][node], data["offset"][node + 1]
-    head, rows = orjson.loads(data["text"][begin:end].tobytes())
+    text = data["text"][begin:end].tobytes()
+    head, rows = orjson.loads(text if data["layout"] == 1 else zlib.decompress(text))
     return head, rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import joblib
@@ -88,6 +89,19 @@ def test_another_layout_is_refused(trainer: Trainer) -> None:
         unpack_data(record, tree, data)
     with pytest.raises(DamagedModel, match="99"):
         unpack_summary(record, data, 0)
+
+
+def test_summaries_are_compressed(trainer: Trainer) -> None:
+    """What a summary keeps of a node takes less than a third of its text, and is read by itself."""
+    rows = 400
+    columns: dict[str, list[Any]] = {f"x{i}": [(row * (i + 3)) % 97 / 7 for row in range(rows)] for i in range(5)}
+    record = trainer(columns | {"y": ["ab"[row * row % 11 % 2] for row in range(rows)]}, retain="summary")
+    data = trainer.store.load_data(record)
+    for node in (0, 1):
+        head, kept = unpack_summary(record, data, node)
+        assert head["node"] == node
+        assert {row["node"] for row in kept} == {node}
+        assert int(data["offset"][node + 1] - data["offset"][node]) < len(json.dumps([head, kept])) / 3
 
 
 def test_data_are_compressed(trainer: Trainer) -> None:
