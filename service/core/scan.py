@@ -152,7 +152,7 @@ def scan_cuts(nodes: Nodes, ordered: Ordered, grouping: Grouping, *, strict: boo
     tally, count, entries = nodes.tally, len(grouping.start), ordered.row.shape[1]
     lines = len(ordered.feature)
     block = Block(np.tile(np.arange(count), lines), np.repeat(ordered.feature, count))
-    lacking = _count_missing(ordered, grouping)
+    lacking = count_missing(ordered.code, grouping.start)
     cut = np.flatnonzero(_find_cuts(tally, ordered, grouping, strict, lacking is not None))
     line = cut // entries
     node = grouping.node[cut - line * entries]
@@ -194,9 +194,12 @@ def _find_cuts(tally: Tally, ordered: Ordered, grouping: Grouping, strict: bool,
     return cuts
 
 
-def _count_missing(ordered: Ordered, grouping: Grouping) -> Ints | None:
-    """(line, node) how many rows lack a value; None where none does. They stand last in their node."""
-    last = ordered.code[:, grouping.start + grouping.rows - 1]
-    if not (last == LACKING).any():
+def count_missing(code: NDArray[np.int32], start: Ints) -> Ints | None:
+    """(line, node) how many rows lack a value; None where none does. Nodes begin at ``start: (node,)``."""
+    # they stand last in their node
+    if not (code[:, start - 1] == LACKING).any():
         return None
-    return np.add.reduceat((ordered.code == LACKING).astype(np.int64), grouping.start, axis=1)
+    missing = np.flatnonzero(code == LACKING)
+    edges = np.arange(len(code))[:, None] * code.shape[1] + start
+    counts: Ints = np.diff(np.searchsorted(missing, edges.ravel()), append=len(missing))
+    return counts.reshape(edges.shape)

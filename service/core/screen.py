@@ -8,24 +8,27 @@ of Gini impurity; and of variance with a single d, the left branch's sum less n 
 line n is what it is in every other line, and d is a running sum less what the place alone tells. So a cut is scored in
 a few operations on whole lines. The number is rounded: what is within the tie tolerance, and what rounding can do, of
 the best of its node becomes a candidate with exact sums, and goes the way of all candidates.
+
+Rows that lack a value stand last in their node. With m of them on the left n is n + m, and d is d less what it is after
+the last value. A cut after the last value splits missing from present.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import Block, Candidates
+from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import TOLERANCE, Floats
-from service.core.cuts import Cuts, build_cuts
+from service.core.cuts import build_cuts
 from service.core.deviations import TINY
 from service.core.parallel import PARALLEL_CELLS, list_runs, run_parallel
-from service.core.scan import PORTION, Ordered
-from service.core.statistics import Ints, Tally
+from service.core.scan import PORTION, Ordered, count_missing
+from service.core.sides import Sides, list_sides, make_cuts
+from service.core.statistics import Ints, Selection
 from service.core.weigh import Batch, Learner
 
 SCREENED = frozenset({"gini", "variance"})
@@ -56,55 +59,40 @@ def tells_score(learner: Learner, batch: Batch) -> bool:
 
 def screens_all(learner: Learner, batch: Batch) -> bool:
     """True where every feature is screened."""
-    return (
-        batch.ordered is not None
-        and len(batch.ordered.feature) == len(learner.features)
-        and can_screen(learner, batch)
-        and not any(coded.has_missing for coded in learner.features)
-    )
+    ordered = batch.ordered
+    return ordered is not None and len(ordered.feature) == len(learner.features) and can_screen(learner, batch)
 
 
 def weigh_near(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, list[Candidates]]:
     """What `find_near` finds among ``features``, which have lines in ``batch.ordered``, as candidates."""
     nodes, ordered = batch.entries.nodes, batch.pick_lines(features)
     block = Block(np.tile(np.arange(nodes), len(features)), np.repeat(ordered.feature, nodes))
-    cuts = find_near(learner, batch, ordered, learner.objective.tolerance(batch.stats))
-    return block, [build_cuts(batch.nodes(), cuts)]
+    near = find_near(learner, batch, ordered, learner.objective.tolerance(batch.stats))
+    tables = []
+    for form, of_form in ((Form.THRESHOLD, ~near.alone), (Form.MISSING, near.alone)):
+        sides = near.take(np.flatnonzero(of_form))
+        table = build_cuts(batch.nodes(), make_cuts(batch, ordered, sides))
+        tables.append(replace(table, form=form, missing_to=sides.missing_to))
+    return block, [table for table in tables if len(table.segment)]
 
 
-def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Cuts:
-    """The cuts within ``tolerance: (node,)`` of the best of their node among features that lack no values, and more.
-
-    Places are flat ones in ``ordered``, (line, entry), in whose order the cuts stand; segments are line * nodes + node.
-    """
-    nodes, entries, start = batch.entries.nodes, len(batch.entries.row), batch.starts()
-    left = np.arange(1, entries + 1) - start.repeat(batch.rows)
-    near = _find_places(learner, batch, ordered, tolerance, start, left)
-    line, place = np.divmod(near, entries)
-    node, rows = batch.entries.node[place], left[place]
-    row = ordered.row.ravel()
-    lower, upper = row[near].astype(np.int64), row[near + 1].astype(np.int64)
-    return Cuts(line * nodes + node, node, near, _sum_left(batch.tally, row, near, rows), rows, lower, upper)
+def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Sides:
+    """The cuts within ``tolerance: (node,)`` of the best of their node, and more."""
+    start, some = batch.starts(), any(learner.features[f].has_missing for f in ordered.feature.tolist())
+    lacking = count_missing(ordered.code, start) if some else None
+    place = _find_places(learner, batch, ordered, tolerance, start, lacking)
+    return list_sides(batch, ordered, place, lacking, max(learner.parameters.min_samples_leaf, 1))
 
 
-def part_rows(batch: Batch, ordered: Ordered, node: Ints, cut: Ints) -> NDArray[np.bool_]:
-    """(entry,) True right of its node's cut: ``node``, ``cut``: (cut,), the cuts as flat places in (line, entry)."""
-    entries = len(batch.entries.row)
-    begin, last = np.zeros(batch.entries.nodes, np.int64), np.full(batch.entries.nodes, entries)
-    last[node] = cut % entries
-    begin[node] = cut - last[node]
-    place = np.arange(entries)
-    right = np.empty(batch.tally.all_rows, bool)
-    # every line holds the rows of a node at the same places: the line of its cut tells where each row stands
-    right[ordered.row.take(begin.repeat(batch.rows) + place)] = place > last.repeat(batch.rows)
-    return right[batch.entries.row]
-
-
-def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, left: Ints) -> Ints:
+def _find_places(
+    learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, lacking: Ints | None
+) -> Ints:
     """(cut,) flat places in (line, entry) after which the cuts lie, those of a node in their order.
 
-    Nodes begin at ``start: (node,)``, and ``left: (entry,)`` of their rows are left of each place.
+    Nodes begin at ``start: (node,)``; ``lacking: (line, node)`` rows lack a value.
     """
+    entries, node = len(batch.entries.row), batch.entries.node
+    left = np.arange(1, entries + 1) - start.repeat(batch.rows)
     right = batch.rows.repeat(batch.rows) - left
     allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
     factor = np.where(allowed, _find_scale(batch) / np.maximum(left * right, 1), 0.0)
@@ -114,8 +102,15 @@ def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Fl
         nodes = slice(*run)
         first, rows = start[nodes], batch.rows[nodes]
         inside = slice(int(first[0]), int(first[-1] + rows[-1]))
-        scores = _sum_deviations(planes, run[0], inside, ordered.row[:, inside])
+        last = first + rows - 1 - inside.start
+        gaps = None if lacking is None else _find_gaps(lacking[:, nodes], last, node[inside] - run[0])
+        scores, joined = _sum_deviations(planes, run[0], inside, ordered.row[:, inside], gaps)
         scores *= factor[inside]
+        if gaps is not None:
+            ahead = gaps.rows.take(gaps.node, axis=1)
+            joined *= factor[inside].take(ahead + np.arange(len(gaps.node)), mode="clip")
+            scores[gaps.lines] = np.maximum(scores[gaps.lines], joined)
+            scores[:, last] = 0.0  # no cut is after the last entry of a node
         code = ordered.code[:, inside].ravel()
         scores.ravel()[np.flatnonzero(code[1:] == code[:-1])] = 0.0
         best = np.maximum.reduceat(scores.max(0), first - first[0])
@@ -126,6 +121,34 @@ def _find_places(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Fl
     # nodes whose lines the processor's cache holds
     runs = list_runs(batch.rows * len(ordered.row), PORTION)
     return np.concatenate(run_parallel(find, runs, worth=ordered.row.size > PARALLEL_CELLS))
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """``lines`` that lack values, of ``rows: (line, node)``; ``last: (line, node)`` is the place of the last value.
+
+    ``node: (entry,)`` is that of each place.
+    """
+
+    lines: Selection
+    rows: Ints
+    last: Ints
+    node: Ints
+
+    def join(self, deviation: Floats) -> Floats:
+        """What d is when the rows that lack a value are on the left; both are (d, line, entry)."""
+        mine = deviation[:, self.lines]
+        shift = mine[:, np.arange(len(self.last))[:, None], self.last]
+        return np.asarray(mine - shift.take(self.node, axis=2))
+
+
+def _find_gaps(lacking: Ints, last: Ints, node: Ints) -> Gaps | None:
+    """The gaps of nodes whose last entries are at ``last: (node,)``; None without any."""
+    some = lacking.any(1)
+    if not some.any():
+        return None
+    rows = lacking[some]
+    return Gaps(slice(None) if some.all() else np.flatnonzero(some), rows, last - rows, node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +165,15 @@ class Planes:
     label: Ints | None = None
 
 
-def _sum_deviations(planes: Planes, first: int, inside: slice, row: NDArray[np.int32]) -> Floats:
-    """(line, entry) the sum of d^2 after each entry of ``row``: the places ``inside`` of lines, from node ``first``."""
+def _sum_deviations(
+    planes: Planes, first: int, inside: slice, row: NDArray[np.int32], gaps: Gaps | None
+) -> tuple[Floats, Floats]:
+    """(line, entry) the sum of d^2 after each entry of ``row``: the places ``inside`` of lines, from node ``first``.
+
+    Also, in the lines of ``gaps``, with the rows that lack a value on the left.
+    """
     amount = planes.amount.take(row)
-    total: Floats | None = None
+    total = joined = np.zeros(())
     # as many at once as fit the cache
     step = max(1, PORTION // row.size)
     for begin in range(0, len(planes.expected), step):
@@ -156,11 +184,18 @@ def _sum_deviations(planes: Planes, first: int, inside: slice, row: NDArray[np.i
         # along all lines at once, which lets go of the interpreter; whole numbers may wrap
         running = own.ravel().cumsum(dtype=own.dtype).reshape(own.shape)
         running -= (running[:, :, :1] - own[:, :, :1] - planes.before[some, first, None, None]).astype(own.dtype)
-        deviation = running - planes.expected[some, None, inside]
-        deviation *= deviation
-        part = deviation[0] if len(deviation) == 1 else deviation.sum(0)
-        total = part if total is None else np.add(total, part, out=total)
-    return np.asarray(total)
+        deviation: Floats = running - planes.expected[some, None, inside]
+        if gaps is not None:
+            joined = _add_squares(joined, gaps.join(deviation))
+        total = _add_squares(total, deviation)
+    return total, joined
+
+
+def _add_squares(total: Floats, deviation: Floats) -> Floats:
+    """The squares of ``deviation: (d, line, entry)`` on top of the ``total``, if there is one; in place."""
+    deviation *= deviation
+    part: Floats = deviation[0] if len(deviation) == 1 else deviation.sum(0)
+    return np.add(total, part, out=total) if total.ndim else part
 
 
 def _list_planes(batch: Batch, left: Ints) -> Planes:
@@ -210,28 +245,10 @@ def _find_margin(batch: Batch, tolerance: Floats) -> Floats:
 
     ``tolerance: (node,)`` is that of scores, `TOLERANCE` times the impurity. An error e of d is one of at most
     2 e impurity, since d^2 / (n (N - n)) is at most the impurity, which for classes is at least 1 / N: e is rounding
-    of what is expected, of the order of the entries. Numbers are rounded to units of 2^-OFFSET_BITS of the largest,
-    whose square is at most N times the variance: N of them are off by half of one.
+    of what is expected, of the order of the entries, there and after the last value. Numbers are rounded to units of
+    2^-OFFSET_BITS of the largest, whose square is at most N times the variance: N of them are off by half of one.
     """
-    margin = tolerance * (1 + len(batch.entries.row) * (2.0**-50 / TOLERANCE))
+    margin = tolerance * (1 + len(batch.entries.row) * (2.0**-49 / TOLERANCE))
     if not batch.tally.classes:
         margin += tolerance * batch.rows * (4 * 2.0**-OFFSET_BITS / TOLERANCE)
     return np.asarray(margin)
-
-
-def _sum_left(tally: Tally, row: NDArray[np.int32], cut: Ints, left: Ints) -> list[Ints]:
-    """Exact sums (class or 1, cut) of the ``left: (cut,)`` entries of ``row`` up to each flat place ``cut``."""
-    end = left.cumsum()
-    inside = (cut + 1 - end).repeat(left) + np.arange(end[-1] if len(end) else 0)
-    return list(_sum_rows(tally, row.take(inside), np.arange(len(cut)).repeat(left), len(cut)))
-
-
-def _sum_rows(tally: Tally, row: NDArray[np.int32], group: Ints, groups: int) -> Iterator[Ints]:
-    """The scored sums (class or 1, group) of training rows: ``row``, ``group``: (any,)."""
-    classes = max(tally.classes, 1)
-    key = group if tally.label is None else tally.label.take(row) * np.int64(groups) + group
-    for parts in tally.spread_over_rows():
-        for part in parts or (None,):
-            weights = None if part is None else part.take(row)
-            total = np.bincount(key, weights, classes * groups)
-            yield total.astype(np.int64, copy=False).reshape(classes, groups)

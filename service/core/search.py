@@ -20,7 +20,8 @@ from service.core.cuts import part_nodes
 from service.core.nominate import Board, Nominees
 from service.core.parallel import list_runs, run_parallel
 from service.core.scan import Ordered
-from service.core.screen import can_screen, find_near, part_rows, screens_all, weigh_near
+from service.core.screen import can_screen, find_near, screens_all, weigh_near
+from service.core.sides import make_cuts, part_rows
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
@@ -133,7 +134,8 @@ def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits
     """
     nodes, splits = batch.entries.nodes, _no_splits(batch.entries.nodes)
     tolerance = learner.objective.tolerance(batch.stats, impurity=batch.impurity)
-    cuts = find_near(learner, batch, ordered, tolerance)
+    sides = find_near(learner, batch, ordered, tolerance)
+    cuts = make_cuts(batch, ordered, sides)
     branches = part_nodes(batch.nodes(), cuts)
     score = learner.objective.score(branches, branches.sum(1))
     allowed = (score > tolerance[cuts.node]) & (score >= learner.parameters.min_gain)
@@ -144,12 +146,14 @@ def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits
     first = np.full(nodes, -1)
     first[cuts.node[tied]] = tied
     chosen = np.flatnonzero(first >= 0)
-    place = first[chosen]
-    splits.feature[chosen] = ordered.feature[cuts.segment[place] // nodes]
+    taken = first[chosen]
+    splits.feature[chosen] = ordered.feature[sides.line[taken]]
     splits.form[chosen], splits.branches[chosen] = Form.THRESHOLD, 2
-    splits.score[chosen] = score[place]
-    splits.lower[chosen], splits.upper[chosen] = cuts.lower[place], cuts.upper[place]
-    splits.side = part_rows(batch, ordered, chosen, cuts.place[place])
+    splits.score[chosen], splits.missing_to[chosen] = score[taken], sides.missing_to[taken]
+    splits.lower[chosen], splits.upper[chosen] = cuts.lower[taken], cuts.upper[taken]
+    alone = chosen[sides.alone[taken]]
+    splits.form[alone], splits.lower[alone], splits.upper[alone] = Form.MISSING, 0, 0
+    splits.side = part_rows(batch, ordered, sides, taken)
     return splits
 
 
@@ -167,12 +171,8 @@ def _list_units(learner: Learner, batch: Batch) -> Iterator[tuple[Ints, Weigh]]:
     elif batch.ordered is not None:
         lines = batch.ordered.feature
         most = max(1, BLOCK_CELLS // len(batch.entries.row))
-        gaps = np.array([learner.features[f].has_missing for f in lines.tolist()])
-        if can_screen(learner, batch):
-            yield from ((run, weigh_near) for run in _part(lines[~gaps], most))
-            yield from ((run, weigh_lines) for run in _part(lines[gaps], most))
-        else:
-            yield from ((run, weigh_lines) for run in _part(lines, most))
+        weigh = weigh_near if can_screen(learner, batch) else weigh_lines
+        yield from ((run, weigh) for run in _part(lines, most))
     taken = set(lines.tolist())
     others = np.array([f for f in range(len(learner.features)) if f not in taken], np.int64)
     for run in list_blocks(learner, others, len(batch.entries.row)):
