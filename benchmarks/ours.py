@@ -1,4 +1,7 @@
-"""How the service's core is called here: the one place to change when its entry points do."""
+"""How the service's core is called here: the one place to change when its entry points do.
+
+Memory that is freed is kept, as in the processes of the service; for the peers beside it too.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ from service.core.parameters import resolve
 from service.core.read_row import RowReader
 from service.core.schema import Column
 from service.core.tree import Tree
+from service.memory import keep_freed_memory
+
+keep_freed_memory()
 
 
 def fit(problem: Problem, depth: int | None, **parameters: Any) -> Learnt:  # noqa: ANN401 - of every kind

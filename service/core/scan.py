@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
 from service.core.encoding import FEW_TURNS, CodedFeature, argsort_keys, argsort_numbers, list_turns
-from service.core.parallel import PARALLEL_CELLS, run_parallel
+from service.core.parallel import run_parallel
 from service.core.statistics import Entries, Ints, Selection, Tally
 
 STRICT_ROWS = 100_000
@@ -79,7 +79,7 @@ class Ordered:
 
         step = max(1, PORTION // self.row.shape[1])
         portions = [slice(begin, begin + step) for begin in range(0, len(row), step)]
-        run_parallel(fill, portions, worth=self.row.size > PARALLEL_CELLS)
+        run_parallel(fill, portions, worth=self.row.size > WORTH_CELLS)
         return Ordered(self.feature, row, code)
 
     def _sort_by(self, entries: Entries, rows: int) -> Ordered:
@@ -101,14 +101,17 @@ class Ordered:
             row[some], code[some] = old_row.ravel().take(order), old_code.ravel().take(order)
 
         portions = [slice(begin, begin + step) for begin in range(0, lines, step)]
-        run_parallel(fill, portions, worth=self.row.size > PARALLEL_CELLS)
+        run_parallel(fill, portions, worth=self.row.size > WORTH_CELLS)
         return Ordered(self.feature, row, code)
 
 
 SORTED_CELLS = 5_000
 """So few entries of all lines are sorted by child in one go: that takes a third of the steps."""
-PORTION = 80_000
-"""Lines are parted several at once, up to about so many entries, which the processor's cache holds."""
+PORTION = 120_000
+"""Lines are parted several at once, up to about so many entries: the cache holds them, and calls are long enough
+that two threads seldom wait for each other's turn with the interpreter."""
+WORTH_CELLS = 400_000
+"""Lines with fewer entries are dealt with before another thread has helped."""
 
 
 def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordered:
@@ -130,7 +133,7 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
         np.cumsum(ascending[1:] != ascending[:-1], out=code[line, 1:count])
         code[line, count:] = LACKING
 
-    run_parallel(fill, range(len(which)), worth=row.size > PARALLEL_CELLS)
+    run_parallel(fill, range(len(which)), worth=row.size > WORTH_CELLS)
     return Ordered(which, row, code)
 
 

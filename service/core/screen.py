@@ -25,8 +25,8 @@ from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import build_cuts
 from service.core.deviations import TINY
-from service.core.parallel import PARALLEL_CELLS, list_runs, run_parallel
-from service.core.scan import PORTION, Ordered, count_missing
+from service.core.parallel import list_runs, run_parallel
+from service.core.scan import PORTION, WORTH_CELLS, Ordered, count_missing
 from service.core.sides import Sides, list_sides, make_cuts
 from service.core.statistics import Ints, Selection
 from service.core.weigh import Batch, Learner
@@ -120,7 +120,7 @@ def _find_places(
 
     # nodes whose lines the processor's cache holds
     runs = list_runs(batch.rows * len(ordered.row), PORTION)
-    return np.concatenate(run_parallel(find, runs, worth=ordered.row.size > PARALLEL_CELLS))
+    return np.concatenate(run_parallel(find, runs, worth=ordered.row.size > WORTH_CELLS))
 
 
 @dataclass(frozen=True, slots=True)

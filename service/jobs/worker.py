@@ -28,6 +28,7 @@ from service.jobs.queue import (
     open_engine,
 )
 from service.jobs.runner import Runner
+from service.memory import keep_freed_memory
 from service.settings import Settings
 from service.store.mapping import raise_descriptor_limit
 from service.store.models import ModelStore
@@ -55,6 +56,7 @@ def run(settings: Settings, parent: int | None = None) -> None:
     """
     configure_logging(settings.log_level)
     raise_descriptor_limit()
+    keep_freed_memory()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
