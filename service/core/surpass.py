@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from service.core.audit import Audited, rebuild_batch, weigh_run
 from service.core.bins import Binned
+from service.core.candidates import Block, Candidates
 from service.core.coarse import bound_lines
 from service.core.encoding import argsort_numbers
 from service.core.judge import judge
+from service.core.lines import can_line, draw_line, walk_cuts
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner, list_blocks
@@ -23,25 +26,22 @@ PORTION = 2**15
 def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) -> int:
     """How many admissible candidates of a node score more than an admissible one that has this ``score``.
 
-    For models of which `foremost.tells_foremost` is True: there what scores more is admissible, too, if its branches
-    have rows enough. ``bins``: see `foremost.bin_numbers`.
+    For models of classes of which `foremost.tells_foremost` is True: there what scores more is admissible, too, if its
+    branches have rows enough. ``bins``: see `foremost.bin_numbers`.
     """
     learner = audited.learner
     batch = rebuild_batch(audited, np.array([node]))
     batch.tally.spread_over_rows()  # once, for all threads share it
-    plain = []
-    if batch.tally.classes and batch.tally.counts_rows:
-        plain = [f for f in bins.feature.tolist() if not learner.features[f].has_missing]
+    plain = [f for f in bins.feature.tolist() if can_line(learner, batch, f)]
     apart = np.setdiff1d(np.arange(len(learner.features)), plain)
     runs = list(list_blocks(learner, apart, len(batch.entries.row)))
     promising = np.intersect1d(_find_promising(learner, batch, score, bins), plain).tolist()
-    here = np.zeros(audited.target.rows, bool)
-    here[batch.entries.row] = True
-    row = np.flatnonzero(here)  # in order they are read fastest
-    return sum(
-        run_parallel(lambda feature: _count_cuts(learner, batch, feature, row, score), promising)
-        + run_parallel(lambda run: _count_run(learner, batch, run, score), runs)
-    )
+    count = partial(_count_line, learner, batch, score)
+    if batch.tally.classes and batch.tally.counts_rows:
+        here = np.zeros(audited.target.rows, bool)
+        here[batch.entries.row] = True
+        count = partial(_count_cuts, learner, batch, score, np.flatnonzero(here))  # in order they are read fastest
+    return sum(run_parallel(count, promising) + run_parallel(partial(_count_run, learner, batch, score), runs))
 
 
 def _find_promising(learner: Learner, batch: Batch, score: float, bins: Binned) -> Ints:
@@ -50,8 +50,14 @@ def _find_promising(learner: Learner, batch: Batch, score: float, bins: Binned) 
     return np.asarray(bins.feature[bound_lines(learner, batch)[:, 0] > score])
 
 
-def _count_cuts(learner: Learner, batch: Batch, feature: int, row: Ints, score: float) -> int:
-    """Of a number that no ``row`` lacks, where each weighs 1: running sums of the classes are enough."""
+def _count_line(learner: Learner, batch: Batch, score: float, feature: int) -> int:
+    """Of a number that no row lacks."""
+    line = draw_line(learner, batch, feature)
+    return sum(_count_judged(learner, batch, score, line.block, table) for table in walk_cuts(batch, line))
+
+
+def _count_cuts(learner: Learner, batch: Batch, score: float, row: Ints, feature: int) -> int:
+    """The same in half the time, where each ``row`` weighs 1 and has a class: running sums are enough."""
     if batch.used is not None and batch.used[0, feature]:
         return 0
     numbers, label = learner.features[feature].numbers[row], np.asarray(batch.tally.label)[row].astype(np.int16)
@@ -74,8 +80,12 @@ def _count_cuts(learner: Learner, batch: Batch, feature: int, row: Ints, score: 
     return count
 
 
-def _count_run(learner: Learner, batch: Batch, run: Ints, score: float) -> int:
+def _count_run(learner: Learner, batch: Batch, score: float, run: Ints) -> int:
     """Of any features: their candidates, as they are listed."""
     block, tables, _ = weigh_run(learner, batch, run)
-    judged = [judge(learner, batch, block, table) for table in tables]
-    return sum(int(np.count_nonzero((each.reason == 0) & (each.within > score))) for each in judged)
+    return sum(_count_judged(learner, batch, score, block, table) for table in tables)
+
+
+def _count_judged(learner: Learner, batch: Batch, score: float, block: Block, table: Candidates) -> int:
+    judged = judge(learner, batch, block, table)
+    return int(np.count_nonzero((judged.reason == 0) & (judged.within > score)))
