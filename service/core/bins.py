@@ -111,15 +111,18 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     numbers = coded.numbers
     missing = coded.is_missing() if coded.has_missing else None
     rows = _draw_rows(len(numbers), missing)
-    sample = numbers[rows]
-    values = cast("Numbers", np.unique(sample))
+    sample = cast("Numbers", np.sort(numbers[rows]))
+    first = np.ones(len(sample), bool)
+    np.not_equal(sample[1:], sample[:-1], out=first[1:])
+    values = cast("Numbers", sample[first])
     single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
     edges = _choose_edges(sample, values)
     bins = len(edges) + 1
     if not single and len(values) > BINS // 2:
         _fill_by_grid(numbers, edges, out)
         # of the rows drawn, which tell as much as all
-        if np.bincount(out[rows]).max() > CROWDED * np.bincount(np.searchsorted(edges, sample)).max():
+        fullest = np.diff(np.searchsorted(sample, edges, side="right"), prepend=0, append=len(sample)).max()
+        if np.bincount(out[rows]).max() > CROWDED * fullest:
             out[:] = np.searchsorted(edges, numbers, side="left")
     if missing is not None:
         out[missing] = bins
@@ -138,11 +141,10 @@ def _widen(edges: Numbers, numbers: Numbers) -> NDArray[np.float64]:
 
 
 def _choose_edges(sample: Numbers, values: Numbers) -> Numbers:
-    """Up to 254 ascending values: a bin holds what is above one edge and not above the next."""
+    """Up to 254 values of the ascending ``sample``: a bin holds what is above one edge and not above the next."""
     if len(values) <= BINS:
         return values[:-1]
-    ordered = np.sort(sample)
-    return cast("Numbers", np.unique(ordered[np.linspace(0, len(ordered), BINS + 1)[1:-1].astype(np.int64)]))
+    return cast("Numbers", np.unique(sample[np.linspace(0, len(sample), BINS + 1)[1:-1].astype(np.int64)]))
 
 
 def _fill_singles(numbers: Numbers, values: Numbers, missing: NDArray[np.bool_] | None, out: NDArray[np.uint8]) -> bool:
