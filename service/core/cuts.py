@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,7 +75,7 @@ class Lacking:
 
 def build_cuts(nodes: Nodes, cuts: Cuts) -> Candidates:
     """Candidates of cuts where nothing is missing: the right branch is the rest of the node."""
-    branches = part_nodes(nodes, cuts)
+    branches = part_nodes(nodes, cuts.node, cuts.left)
     rows = np.stack([cuts.rows, nodes.rows[cuts.node] - cuts.rows])
     nowhere = np.full(len(cuts.node), NO_ROUTE)
     return Candidates(
@@ -83,18 +83,18 @@ def build_cuts(nodes: Nodes, cuts: Cuts) -> Candidates:
     )
 
 
-def part_nodes(nodes: Nodes, cuts: Cuts) -> Floats:
-    """(channel, 2, cut) statistics of both branches."""
+def part_nodes(nodes: Nodes, node: Ints, sums: Iterable[Ints]) -> Floats:
+    """(channel, 2, cut) statistics of the branches with the ``sums: (class or 1, cut)``, and of the others."""
     if nodes.tally.counts_rows and nodes.tally.classes:
-        branches = np.empty((nodes.tally.classes, 2, len(cuts.node)))
-        branches[:, 0] = cuts.left[0]
+        branches = np.empty((nodes.tally.classes, 2, len(node)))
+        (branches[:, 0],) = sums
         # whole counts are exact in float64, and so is their difference
-        np.subtract(np.take(nodes.sums[0].astype(np.float64), cuts.node, axis=1), branches[:, 0], out=branches[:, 1])
+        np.subtract(np.take(nodes.sums[0].astype(np.float64), node, axis=1), branches[:, 0], out=branches[:, 1])
         return branches
+    sums, combine = list(sums), nodes.tally.combine_scored
     # sums that scores do not need come last in a node and are left out
-    right = [np.take(total, cuts.node, axis=1) - part for total, part in zip(nodes.sums, cuts.left, strict=False)]
-    combine = nodes.tally.combine_scored
-    return np.stack([combine(cuts.left, cuts.node), combine(right, cuts.node)], axis=1)
+    others = [np.take(total, node, axis=1) - part for total, part in zip(nodes.sums, sums, strict=False)]
+    return np.stack([combine(sums, node), combine(others, node)], axis=1)
 
 
 def build_directed(nodes: Nodes, cuts: Cuts, lacking: Lacking) -> Candidates:

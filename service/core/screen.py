@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import TOLERANCE, Floats
-from service.core.cuts import build_cuts
+from service.core.cuts import Cuts, build_cuts
 from service.core.deviations import TINY
 from service.core.parallel import list_runs, run_parallel
 from service.core.scan import PORTION, WORTH_CELLS, Ordered, count_missing
-from service.core.sides import Sides, list_sides, make_cuts
+from service.core.sides import Sides, list_sides, sum_right
 from service.core.statistics import Ints, Selection
 from service.core.weigh import Batch, Learner
 
@@ -37,6 +37,8 @@ OFFSET_BITS = 40
 """Targets are rounded to so many bits."""
 MOST_ENTRIES = 2**22
 """So many of them add up within 63 bits."""
+NOTHING = np.zeros(())
+"""A total before anything is added."""
 
 
 def can_screen(learner: Learner, batch: Batch) -> bool:
@@ -71,46 +73,56 @@ def weigh_near(learner: Learner, batch: Batch, features: Ints) -> tuple[Block, l
     tables = []
     for form, of_form in ((Form.THRESHOLD, ~near.alone), (Form.MISSING, near.alone)):
         sides = near.take(np.flatnonzero(of_form))
-        table = build_cuts(batch.nodes(), make_cuts(batch, ordered, sides))
+        table = build_cuts(batch.nodes(), _make_cuts(batch, ordered, sides))
         tables.append(replace(table, form=form, missing_to=sides.missing_to))
     return block, [table for table in tables if len(table.segment)]
 
 
+def _make_cuts(batch: Batch, ordered: Ordered, sides: Sides) -> Cuts:
+    """The ``sides`` with exact sums; segments are line * nodes + node."""
+    row, place, node = ordered.row.ravel(), sides.place, sides.node
+    lower, upper = row[place].astype(np.int64), row[place + 1].astype(np.int64)
+    right = sum_right(batch, ordered, sides)
+    left = [whole[:, node] - part for whole, part in zip(batch.sums, right, strict=False)]
+    segment = sides.line * batch.entries.nodes + node
+    return Cuts(segment, node, place, left, batch.rows[node] - sides.right, lower, upper)
+
+
 def find_near(learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats) -> Sides:
     """The cuts within ``tolerance: (node,)`` of the best of their node, and more."""
-    start, some = batch.starts(), any(learner.features[f].has_missing for f in ordered.feature.tolist())
-    lacking = count_missing(ordered.code, start) if some else None
-    place = _find_places(learner, batch, ordered, tolerance, start, lacking)
-    return list_sides(batch, ordered, place, lacking, max(learner.parameters.min_samples_leaf, 1))
+    entries, start, lacking = len(batch.entries.row), batch.starts(), None
+    if any(learner.features[f].has_missing for f in ordered.feature.tolist()):
+        lacking = count_missing(ordered.code, start)
+    left = np.arange(1, entries + 1) - start.repeat(batch.rows)
+    place = _find_places(learner, batch, ordered, tolerance, start, left, lacking)
+    return list_sides(batch, ordered, place, left, lacking, max(learner.parameters.min_samples_leaf, 1))
 
 
 def _find_places(
-    learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, lacking: Ints | None
+    learner: Learner, batch: Batch, ordered: Ordered, tolerance: Floats, start: Ints, left: Ints, lacking: Ints | None
 ) -> Ints:
     """(cut,) flat places in (line, entry) after which the cuts lie, those of a node in their order.
 
-    Nodes begin at ``start: (node,)``; ``lacking: (line, node)`` rows lack a value.
+    Nodes begin at ``start: (node,)``, and ``left: (entry,)`` of their rows are left of each place. ``lacking: (line,
+    node)`` rows lack a value.
     """
-    entries, node = len(batch.entries.row), batch.entries.node
-    left = np.arange(1, entries + 1) - start.repeat(batch.rows)
     right = batch.rows.repeat(batch.rows) - left
     allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
-    factor = np.where(allowed, _find_scale(batch) / np.maximum(left * right, 1), 0.0)
+    factor = allowed * _find_scale(batch) / np.maximum(left * right, 1)
     planes, margin = _list_planes(batch, left), _find_margin(batch, tolerance)
 
     def find(run: tuple[int, int]) -> Ints:
         nodes = slice(*run)
         first, rows = start[nodes], batch.rows[nodes]
         inside = slice(int(first[0]), int(first[-1] + rows[-1]))
-        last = first + rows - 1 - inside.start
-        gaps = None if lacking is None else _find_gaps(lacking[:, nodes], last, node[inside] - run[0])
+        gaps = None if lacking is None else _find_gaps(batch, start, lacking, nodes)
         scores, joined = _sum_deviations(planes, run[0], inside, ordered.row[:, inside], gaps)
         scores *= factor[inside]
         if gaps is not None:
             ahead = gaps.rows.take(gaps.node, axis=1)
             joined *= factor[inside].take(ahead + np.arange(len(gaps.node)), mode="clip")
             scores[gaps.lines] = np.maximum(scores[gaps.lines], joined)
-            scores[:, last] = 0.0  # no cut is after the last entry of a node
+            scores[:, gaps.end] = 0.0
         code = ordered.code[:, inside].ravel()
         scores.ravel()[np.flatnonzero(code[1:] == code[:-1])] = 0.0
         best = np.maximum.reduceat(scores.max(0), first - first[0])
@@ -125,30 +137,32 @@ def _find_places(
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """``lines`` that lack values, of ``rows: (line, node)``; ``last: (line, node)`` is the place of the last value.
+    """The ``lines`` where nodes lack values: ``rows: (line, node)`` do.
 
-    ``node: (entry,)`` is that of each place.
+    ``end: (node,)`` is each node's last place, after which no cut is, and ``node: (entry,)`` that of each place.
     """
 
     lines: Selection
     rows: Ints
-    last: Ints
+    end: Ints
     node: Ints
 
     def join(self, deviation: Floats) -> Floats:
         """What d is when the rows that lack a value are on the left; both are (d, line, entry)."""
         mine = deviation[:, self.lines]
-        shift = mine[:, np.arange(len(self.last))[:, None], self.last]
+        shift = mine[:, np.arange(len(self.rows))[:, None], self.end - self.rows]  # after the last value
         return np.asarray(mine - shift.take(self.node, axis=2))
 
 
-def _find_gaps(lacking: Ints, last: Ints, node: Ints) -> Gaps | None:
-    """The gaps of nodes whose last entries are at ``last: (node,)``; None without any."""
-    some = lacking.any(1)
+def _find_gaps(batch: Batch, start: Ints, lacking: Ints, nodes: slice) -> Gaps | None:
+    """Those of some nodes, the places counted from the first of these; None without any."""
+    some = lacking[:, nodes].any(1)
     if not some.any():
         return None
-    rows = lacking[some]
-    return Gaps(slice(None) if some.all() else np.flatnonzero(some), rows, last - rows, node)
+    rows = batch.rows[nodes]
+    lines = slice(None) if some.all() else np.flatnonzero(some)
+    end = start[nodes] + rows - 1 - start[nodes.start]
+    return Gaps(lines, lacking[lines, nodes], end, np.arange(len(rows)).repeat(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +187,7 @@ def _sum_deviations(
     Also, in the lines of ``gaps``, with the rows that lack a value on the left.
     """
     amount = planes.amount.take(row)
-    total = joined = np.zeros(())
+    total = joined = NOTHING
     # as many at once as fit the cache
     step = max(1, PORTION // row.size)
     for begin in range(0, len(planes.expected), step):
@@ -195,7 +209,7 @@ def _add_squares(total: Floats, deviation: Floats) -> Floats:
     """The squares of ``deviation: (d, line, entry)`` on top of the ``total``, if there is one; in place."""
     deviation *= deviation
     part: Floats = deviation[0] if len(deviation) == 1 else deviation.sum(0)
-    return np.add(total, part, out=total) if total.ndim else part
+    return np.add(total, part, out=total) if total is not NOTHING else part
 
 
 def _list_planes(batch: Batch, left: Ints) -> Planes:

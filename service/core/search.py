@@ -21,7 +21,7 @@ from service.core.nominate import Board, Nominees
 from service.core.parallel import list_runs, run_parallel
 from service.core.scan import Ordered
 from service.core.screen import can_screen, find_near, screens_all, weigh_near
-from service.core.sides import make_cuts, part_rows
+from service.core.sides import part_rows, sum_right
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
@@ -135,24 +135,24 @@ def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits
     nodes, splits = batch.entries.nodes, _no_splits(batch.entries.nodes)
     tolerance = learner.objective.tolerance(batch.stats, impurity=batch.impurity)
     sides = find_near(learner, batch, ordered, tolerance)
-    cuts = make_cuts(batch, ordered, sides)
-    branches = part_nodes(batch.nodes(), cuts)
+    # which branch comes first makes no difference to the score
+    branches = part_nodes(batch.nodes(), sides.node, sum_right(batch, ordered, sides))
     score = learner.objective.score(branches, branches.sum(1))
-    allowed = (score > tolerance[cuts.node]) & (score >= learner.parameters.min_gain)
+    allowed = (score > tolerance[sides.node]) & (score >= learner.parameters.min_gain)
     best = splits.score.copy()
-    np.maximum.at(best, cuts.node, np.where(allowed, score, -np.inf))
+    np.maximum.at(best, sides.node, np.where(allowed, score, -np.inf))
     # backwards, so that the first of a node is written last
-    tied = np.flatnonzero(allowed & (score >= (best - tolerance)[cuts.node]))[::-1]
+    tied = np.flatnonzero(allowed & (score >= (best - tolerance)[sides.node]))[::-1]
     first = np.full(nodes, -1)
-    first[cuts.node[tied]] = tied
+    first[sides.node[tied]] = tied
     chosen = np.flatnonzero(first >= 0)
     taken = first[chosen]
     splits.feature[chosen] = ordered.feature[sides.line[taken]]
     splits.form[chosen], splits.branches[chosen] = Form.THRESHOLD, 2
+    splits.form[chosen[sides.alone[taken]]] = Form.MISSING
     splits.score[chosen], splits.missing_to[chosen] = score[taken], sides.missing_to[taken]
-    splits.lower[chosen], splits.upper[chosen] = cuts.lower[taken], cuts.upper[taken]
-    alone = chosen[sides.alone[taken]]
-    splits.form[alone], splits.lower[alone], splits.upper[alone] = Form.MISSING, 0, 0
+    row, place = ordered.row.ravel(), sides.place[taken]
+    splits.lower[chosen], splits.upper[chosen] = row[place], row[place + 1]
     splits.side = part_rows(batch, ordered, sides, taken)
     return splits
 

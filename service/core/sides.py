@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE
-from service.core.cuts import Cuts
 from service.core.scan import LACKING, Ordered
 from service.core.statistics import Ints, Tally
 from service.core.weigh import Batch
@@ -44,16 +43,17 @@ class Sides:
         return Sides(*(getattr(self, name)[index] for name in self.__slots__))
 
 
-def list_sides(batch: Batch, ordered: Ordered, place: Ints, lacking: Ints | None, least: int) -> Sides:
+def list_sides(batch: Batch, ordered: Ordered, place: Ints, left: Ints, lacking: Ints | None, least: int) -> Sides:
     """What cuts after flat places in (line, entry) send right: with missing values on the left, and on the right.
 
-    ``lacking: (line, node)`` rows lack a value; branches with fewer than ``least`` rows are left out then.
+    ``left: (entry,)`` of a node's rows are left of each place. ``lacking: (line, node)`` rows lack a value; branches
+    with fewer than ``least`` rows are left out then.
     """
     if lacking is not None:
         place = place.repeat(2)
     line, last = np.divmod(place, len(batch.entries.row))
     node = batch.entries.node[last]
-    right = (batch.starts() + batch.rows - 1)[node] - last
+    right = batch.rows[node] - left[last]
     if lacking is None:
         return Sides(place, line, node, place + 1, right, np.full(len(place), NO_ROUTE), np.zeros(len(place), bool))
     missing_to, gone = np.arange(len(place)) % 2, lacking[line, node]
@@ -66,36 +66,24 @@ def list_sides(batch: Batch, ordered: Ordered, place: Ints, lacking: Ints | None
     return Sides(place, line, node, begin, right, missing_to, alone).take(np.flatnonzero(kept))
 
 
-def make_cuts(batch: Batch, ordered: Ordered, sides: Sides) -> Cuts:
-    """The ``sides`` with exact sums; segments are line * nodes + node."""
-    row, node, place = ordered.row.ravel(), sides.node, sides.place
-    right = _sum_right(batch.tally, row, sides)
-    left = [whole[:, node] - part for whole, part in zip(batch.sums, right, strict=False)]
-    lower, upper = row[place].astype(np.int64), row[place + 1].astype(np.int64)
-    segment = sides.line * batch.entries.nodes + node
-    return Cuts(segment, node, place, left, batch.rows[node] - sides.right, lower, upper)
+def sum_right(batch: Batch, ordered: Ordered, sides: Sides) -> Iterator[Ints]:
+    """Exact sums (class or 1, cut) of what goes right."""
+    end, cuts = sides.right.cumsum(), len(sides.node)
+    inside = (sides.begin + sides.right - end).repeat(sides.right) + np.arange(end[-1] if cuts else 0)
+    return _sum_rows(batch.tally, ordered.row.ravel().take(inside), np.arange(cuts).repeat(sides.right), cuts)
 
 
 def part_rows(batch: Batch, ordered: Ordered, sides: Sides, taken: Ints) -> NDArray[np.bool_]:
     """(entry,) True where it goes right: one cut of a node at most is ``taken``, False without one."""
-    entries, node = len(batch.entries.row), sides.node[taken]
-    place, (first, begin, end) = np.arange(entries), np.zeros((3, batch.entries.nodes), np.int64)
-    first[node] = line = sides.line[taken] * entries
-    begin[node] = after = sides.begin[taken] - line
-    end[node] = after + sides.right[taken]
-    right = np.empty(batch.tally.all_rows, bool)
+    nodes, entries, node = batch.entries.nodes, len(batch.entries.row), sides.node[taken]
+    line, begin, end = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    line[node], begin[node] = sides.line[taken] * entries, (first := sides.begin[taken])
+    end[node] = first + sides.right[taken]
     # every line holds the rows of a node at the same places: the line of its cut tells where each row stands
-    goes = (place >= begin.repeat(batch.rows)) & (place < end.repeat(batch.rows))
-    right[ordered.row.take(first.repeat(batch.rows) + place)] = goes
+    place = line.repeat(batch.rows) + np.arange(entries)
+    right = np.empty(batch.tally.all_rows, bool)
+    right[ordered.row.take(place)] = (place >= begin.repeat(batch.rows)) & (place < end.repeat(batch.rows))
     return right[batch.entries.row]
-
-
-def _sum_right(tally: Tally, row: NDArray[np.int32], sides: Sides) -> Iterator[Ints]:
-    """Exact sums (class or 1, cut) of the entries of ``row`` that go right."""
-    end = sides.right.cumsum()
-    inside = (sides.begin + sides.right - end).repeat(sides.right) + np.arange(end[-1] if len(end) else 0)
-    cuts = len(sides.node)
-    return _sum_rows(tally, row.take(inside), np.arange(cuts).repeat(sides.right), cuts)
 
 
 def _sum_rows(tally: Tally, row: NDArray[np.int32], group: Ints, groups: int) -> Iterator[Ints]:
