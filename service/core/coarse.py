@@ -19,7 +19,7 @@ import numpy as np
 from service.core.bins import Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
-from service.core.count_bins import Stretch, count_lines, lay_out_stretches
+from service.core.count_bins import Packed, Stretch, count_lines, lay_out_stretches, pack_squares
 from service.core.criteria import Floats
 from service.core.cuts import Lacking, build_cuts, build_directed, build_missing, join_cuts
 from service.core.deviations import TINY
@@ -93,8 +93,9 @@ def _count_all(learner: Learner, batch: Batch, binned: Binned) -> list[Counted]:
     portions = list(_part_lines(learner, binned, batch))
     widths = {portion.width for portion in portions if binned.tables is None}
     stretches = {width: lay_out_stretches(batch, width) for width in widths}
+    packed = pack_squares(batch)
     return run_parallel(
-        lambda portion: _count(learner, batch, portion, stretches.get(portion.width, []), screened), portions
+        lambda portion: _count(learner, batch, portion, stretches.get(portion.width, []), packed, screened), portions
     )
 
 
@@ -121,24 +122,32 @@ def _part_lines(learner: Learner, binned: Binned, batch: Batch) -> Iterator[Port
             yield from (Portion(part, width, single) for part in np.array_split(lines, parts) if len(part))
 
 
-def _count(learner: Learner, batch: Batch, portion: Portion, stretches: list[Stretch], screened: bool) -> Counted:
-    binned, nodes = batch.binned, batch.entries.nodes
+def _count(
+    learner: Learner, batch: Batch, portion: Portion, stretches: list[Stretch], packed: Packed | None, screened: bool
+) -> Counted:
+    binned, nodes, lines = batch.binned, batch.entries.nodes, portion.line
     if binned is None:
         raise ValueError("the batch has no bins")
-    counts, rows, sums = count_lines(batch, binned, portion.line, portion.width, stretches)
+    roughly = screened and not batch.tally.classes and not _lack_values(learner, binned, lines)
+    counts, rows, squares = count_lines(batch, binned, lines, portion.width, stretches, packed, roughly=roughly)
     group = np.arange(len(rows))
     # what is missing has the code after the last bin's
-    last = np.repeat(np.array(binned.bins)[portion.line], nodes)
+    last = np.repeat(np.array(binned.bins)[lines], nodes)
     lacking = Lacking([part[:, group, last] for part in counts], rows[group, last])
     if lacking.rows.any():
         for part in (*counts, rows):
             part[..., group, last] = 0
-    node = np.tile(np.arange(nodes), len(portion.line))
-    squares = None if sums is None else batch.tally.bound_squares(sums, rows, node[:, None])
+    node = np.tile(np.arange(nodes), len(lines))
     grid = build_grid(node, group, counts, rows, squares)
     score = screen_grid if screened else score_grid
     scores = score(learner, batch, grid, lacking, bounded=not portion.single)
-    return Counted(portion.line, portion.single, grid, lacking, scores, screened)
+    if roughly:
+        lacking.sums.extend(np.zeros_like(rows[None, :, 0]) for _ in batch.tally.list_amounts()[2:])
+    return Counted(lines, portion.single, grid, lacking, scores, screened)
+
+
+def _lack_values(learner: Learner, binned: Binned, lines: Ints) -> bool:
+    return any(learner.features[f].has_missing for f in binned.feature[lines].tolist())
 
 
 def _find_floors(learner: Learner, batch: Batch, counted: list[Counted], most: int) -> Floats:

@@ -32,6 +32,12 @@ ROOM = 1
 """Tables are kept up while they take no more than so many times the memory of the bins."""
 
 
+LEAST_BITS = 10
+"""Squares that are counted together with rows keep at least so many bits."""
+STEP = 2**14
+"""Squares are packed so many at a time, which the processor's cache holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Entries ``inside`` the batch: ``key: (entry,)`` without the bin, and the ``cells`` that they are counted in.
@@ -130,22 +136,77 @@ def _count(
     run_parallel(add, tasks, worth=len(lines) * len(batch.entries.row) > PARALLEL_CELLS)
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Rows and squares in one number: ``amount: (entry,)`` is 2^shift and the square in units of 2^grain, cut off.
+
+    No sum of them over rows of a node loses a digit. ``grain: (node,)``.
+    """
+
+    amount: Floats
+    shift: int
+    grain: Ints
+
+    def unpack(self, total: Floats, node: Ints) -> tuple[Ints, Floats]:
+        """How many rows are in sums ``total``, and their squares, less what was cut off: below one unit each."""
+        rows = np.floor(total * 2.0**-self.shift)
+        return rows.astype(np.int64), np.ldexp(total - rows * 2.0**self.shift, self.grain[node])
+
+
+def pack_squares(batch: Batch) -> Packed | None:
+    """For numbers whose rows weigh 1, unless a node has so many rows that little were left of squares."""
+    tally = batch.tally
+    if tally.classes or not tally.counts_rows:
+        return None
+    bits = int(batch.rows.max()).bit_length()
+    shift, room = 53 - bits, 53 - 2 * bits
+    if room < LEAST_BITS:
+        return None
+    squares = tally.squares.parts[0]
+    grain = np.maximum(np.frexp(np.maximum.reduceat(squares, batch.starts()))[1] - room, 0)
+    unit, amount = np.ldexp(1.0, -grain), np.empty(len(squares))
+    for begin in range(0, len(amount), STEP):
+        some = slice(begin, begin + STEP)
+        np.floor(np.multiply(squares[some], unit.take(batch.entries.node[some]), out=amount[some]), out=amount[some])
+        amount[some] += 2.0**shift
+    return Packed(amount, shift, grain)
+
+
 def count_lines(
-    batch: Batch, binned: Binned, lines: Ints, width: int, stretches: list[Stretch]
-) -> tuple[list[Ints], Ints, Ints | None]:
+    batch: Batch,
+    binned: Binned,
+    lines: Ints,
+    width: int,
+    stretches: list[Stretch],
+    packed: Packed | None = None,
+    *,
+    roughly: bool = False,
+) -> tuple[list[Ints], Ints, Floats | None]:
     """Whole-number sums (class or 1, group, cell) of the quantities that scores need; groups are line * nodes + node.
 
-    Also how many rows there are, and in regression the sums that `Tally.bound_squares` takes: (group, cell).
+    Also how many rows there are, and in regression the bound on their squares: (group, cell). ``roughly``: of numbers
+    without weights their first part only.
     """
     tally, classes, nodes = batch.tally, max(batch.tally.classes, 1), batch.entries.nodes
     if binned.tables is not None:
         # (line * node, class, cell) -> (class, line * node, cell)
         counts = binned.tables.read(width, lines).reshape(-1, classes, width).transpose(1, 0, 2).astype(np.int64)
         return [counts], counts.sum(0), None
-    amounts = tally.list_amounts()
+    amounts = tally.list_amounts()[: 2 if roughly else None]
+    if packed is not None:
+        amounts[0] = packed.amount  # instead of rows, each of which weighs 1
+    elif not tally.classes:
+        amounts.append(tally.squares.parts[0])
+    if not tally.counts_rows:
+        amounts.append(None)
     sums = [np.zeros((len(lines), nodes * classes * width), np.int64 if a is None else np.float64) for a in amounts]
     _count(batch, binned, lines, stretches, amounts, sums)
-    each = [s.astype(np.int64, copy=False).reshape(-1, classes, width).transpose(1, 0, 2) for s in sums]
-    squares = None if tally.classes else each.pop()[0]
-    rows = (each[0] if tally.counts_rows else each.pop()).sum(0)
-    return each, rows, squares
+    each = [s.reshape(-1, classes, width).transpose(1, 0, 2) for s in sums]
+    node = np.tile(np.arange(nodes), len(lines))[:, None]
+    if packed is not None:
+        rows, squares = packed.unpack(each[0][0], node)
+        whole = [rows[None], *(s.astype(np.int64) for s in each[1:])]
+        return whole, rows, tally.bound_squares(squares, np.ldexp(rows, packed.grain[node]), node)
+    rows = (each[0] if tally.counts_rows else each.pop()).sum(0).astype(np.int64)
+    bound = None if tally.classes else tally.bound_squares(each.pop()[0], rows, node)
+    return [s.astype(np.int64, copy=False) for s in each], rows, bound

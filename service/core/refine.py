@@ -79,6 +79,9 @@ def find_cuts(learner: Learner, batch: Batch, binned: Binned, one: Counted, floo
     """
     grid, scores, nodes = one.grid, one.scores, batch.entries.nodes
     edge, alive = np.flatnonzero(scores.edge >= floor[:, None]), scores.inside >= floor[:, None]
+    if len(grid.own) < len(batch.tally.list_amounts()):
+        grid = _add_parts(batch, binned, one, np.flatnonzero((scores.edge >= floor[:, None]).any(1) | alive.any(1)))
+        one = replace(one, grid=grid)
     beside = _find_neighbours(grid, edge)
     near = np.zeros(alive.shape, bool)
     near.reshape(-1)[beside.ravel()] = True
@@ -92,6 +95,23 @@ def find_cuts(learner: Learner, batch: Batch, binned: Binned, one: Counted, floo
     cuts = join_cuts(parts)
     line, node = np.divmod(cuts.segment, nodes)
     return replace(cuts, segment=one.line[line] * nodes + node)
+
+
+def _add_parts(batch: Batch, binned: Binned, one: Counted, groups: Ints) -> Grid:
+    """The grid with the parts of sums that were not counted: of some groups, the others are not asked for any more."""
+    grid, nodes = one.grid, batch.entries.nodes
+    own, upto = list(grid.own), list(grid.upto)
+    edges = [*batch.starts().tolist(), len(batch.entries.row)]
+    for amount in batch.tally.list_amounts()[len(grid.own) :]:
+        counts, total = np.zeros((2, 1, *grid.rows.shape), np.int64)
+        for group in groups.tolist():
+            inside = slice(edges[group % nodes], edges[group % nodes + 1])
+            weights = None if amount is None else amount[inside]
+            counts[0, group] = np.bincount(binned.code[one.line[group // nodes], inside], weights, grid.rows.shape[1])
+        total[0, groups] = counts[0, groups].cumsum(axis=1)
+        own.append(counts)
+        upto.append(total)
+    return replace(grid, own=own, upto=upto)
 
 
 def _gather_crowd(learner: Learner, batch: Batch, binned: Binned, one: Counted, wanted: NDArray[np.bool_]) -> Crowd:
@@ -187,8 +207,7 @@ def _look_closer(
     rows = tally.count_rows(sums, crowd.cell, cells).reshape(-1, FINE)
     squares = None
     if not tally.classes:
-        amount = tally.list_amounts()[-1]
-        total = np.bincount(crowd.cell, amount, cells).astype(np.int64).reshape(-1, FINE)
+        total = np.bincount(crowd.cell, tally.squares.parts[0], cells).reshape(-1, FINE)
         squares = tally.bound_squares(total, rows, node[:, None])
     grid = build_grid(node, group, [s.reshape(len(s), -1, FINE) for s in sums], rows, squares)
     below = [(upto - own)[:, group, bin_] for upto, own in zip(one.grid.upto, one.grid.own, strict=True)]

@@ -42,11 +42,18 @@ def can_screen_grid(learner: Learner, batch: Batch) -> bool:
 def find_slack(learner: Learner, batch: Batch, *, screened: bool) -> Floats:
     """(node,) how far below the best score a cut may be found that wins, or is tied with what does.
 
-    Of a number an error e of d is one of at most 2 e sqrt(N impurity) / N; e is rounding of sums of N targets, each at
-    most sqrt(N impurity), which for classes is at least 1.
+    An error e of d is one of 2 e sqrt(gain / (n (N - n))) in the gain, which is at most the impurity. The one error is
+    rounding of sums of N targets, each at most sqrt(N impurity), which for classes is at least 1. The other is that of
+    targets of which the first part alone is summed: of n, or of the N - n others, half a unit each at most.
     """
     tolerance = learner.objective.tolerance(batch.stats)
-    return np.asarray(tolerance * (1 + batch.rows * (2.0**-48 / TOLERANCE))) if screened else tolerance
+    if not screened:
+        return tolerance
+    slack = tolerance * (1 + batch.rows * (2.0**-48 / TOLERANCE))
+    if not batch.tally.classes:
+        unit = batch.tally.quantities[1].units[0]
+        slack += (np.sqrt(tolerance / TOLERANCE) + unit) * unit
+    return np.asarray(slack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +139,12 @@ def _find_means(batch: Batch) -> Floats:
 
 
 def _read_sums(batch: Batch, sums: list[Ints], node: Ints) -> Floats:
-    """(group, ...) rows of the second class, or the sum of targets about the node's centre."""
+    """(group, ...) rows of the second class, or the sum of targets about the node's centre, of what parts there are."""
     if batch.tally.classes:
         return np.asarray(sums[0][1], np.float64)
     units = batch.tally.quantities[1].units
     total: Floats = sums[1][0] * units[0][node, None]
-    for part, unit in zip(sums[2:], units[1:], strict=True):
+    for part, unit in zip(sums[2:], units[1:], strict=False):
         total += part[0] * unit[node, None]
     return total
 

@@ -274,20 +274,17 @@ class Tally:
         return self._sum_keys(self.quantities[: self.scored], key, groups)
 
     def list_amounts(self) -> list[Floats | None]:
-        """What each entry adds to the sums that scores need, None where that is 1: (entry,) whole numbers.
+        """What each entry adds to the sums that scores need, None where that is 1: (entry,) whole numbers."""
+        return [part for quantity in self.quantities[: self.scored] for part in quantity.parts or (None,)]
 
-        After these, where entries have weights, how many there are; in regression what `bound_squares` takes.
-        """
-        amounts = [part for quantity in self.quantities[: self.scored] for part in quantity.parts or (None,)]
-        if not self._unit:
-            amounts.append(None)
-        if not self.classes:
-            amounts.append((self._squares or self.quantities[2]).parts[0])
-        return amounts
+    @property
+    def squares(self) -> Quantity:
+        """The squares of numbers about their node's centre."""
+        return self._squares or self.quantities[2]
 
-    def bound_squares(self, sums: Ints, rows: Ints, node: Ints) -> Floats:
+    def bound_squares(self, sums: Ints | Floats, rows: Ints, node: Ints) -> Floats:
         """At least the sum of squares of each group, of its first part's, with what rounding can have taken away."""
-        return np.asarray((sums + rows) * (self._squares or self.quantities[2]).units[0][node])
+        return np.asarray((sums + rows) * self.squares.units[0][node])
 
     @property
     def counts_rows(self) -> bool:

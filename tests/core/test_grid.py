@@ -38,7 +38,7 @@ def count_grid(batch: Batch, bins: Ints) -> tuple[Grid, Lacking]:
     rows = np.bincount(cell, minlength=NODES * width).reshape(NODES, width)
     squares = None
     if not tally.classes:
-        total = np.bincount(cell, tally.list_amounts()[-1], NODES * width).astype(np.int64).reshape(NODES, width)
+        total = np.bincount(cell, tally.squares.parts[0], NODES * width).reshape(NODES, width)
         squares = tally.bound_squares(total, rows, np.arange(NODES)[:, None])[:, :BINS]
     grid = build_grid(np.arange(NODES), np.arange(NODES), [s[..., :BINS] for s in sums], rows[:, :BINS], squares)
     return grid, Lacking([s[..., BINS] for s in sums], rows[:, BINS])
