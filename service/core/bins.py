@@ -114,7 +114,7 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
     sample = cast("Numbers", np.sort(numbers[rows]))
     first = np.ones(len(sample), bool)
     np.not_equal(sample[1:], sample[:-1], out=first[1:])
-    values = cast("Numbers", sample[first])
+    values = sample[first]
     single = len(values) <= BINS // 2 and _fill_singles(numbers, values, missing, out)
     edges = _choose_edges(sample, values)
     bins = len(edges) + 1
