@@ -12,15 +12,16 @@ from service.core.audit import Audited, rebuild_batch, weigh_run
 from service.core.bins import Binned
 from service.core.candidates import Block, Candidates
 from service.core.coarse import bound_lines
-from service.core.encoding import argsort_numbers
+from service.core.encoding import argsort_numbers, smallest_unsigned
 from service.core.judge import judge
 from service.core.lines import can_line, draw_line, walk_cuts
+from service.core.listing import SIDE_BY_SIDE
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner, list_blocks
 
-PORTION = 2**15
-"""Cuts are scored so many at a time, which the processor's cache holds."""
+PORTION = 2**16
+"""So many cuts x classes are scored at a time, which the processor's cache holds."""
 
 
 def count_surpassing(audited: Audited, node: int, score: float, bins: Binned) -> int:
@@ -60,16 +61,16 @@ def _count_cuts(learner: Learner, batch: Batch, score: float, row: Ints, feature
     """The same in half the time, where each ``row`` weighs 1 and has a class: running sums are enough."""
     if batch.used is not None and batch.used[0, feature]:
         return 0
-    numbers, label = learner.features[feature].numbers[row], np.asarray(batch.tally.label)[row].astype(np.int16)
+    numbers, label = learner.features[feature].numbers[row], np.asarray(batch.tally.label)[row]
     order = argsort_numbers(numbers)
-    numbers, label = numbers[order], label[order]
+    numbers, label = numbers[order], label.astype(smallest_unsigned(batch.tally.classes))[order]
     entries, least = len(row), learner.parameters.min_samples_leaf
     cuts = np.zeros(entries, bool)
     np.not_equal(numbers[1:], numbers[:-1], out=cuts[:-1])
     cuts[: least - 1] = cuts[entries - least :] = False
     classes, whole, before = np.arange(batch.tally.classes)[:, None], batch.stats, np.zeros_like(batch.stats)
     known, count = learner.objective.alter(whole), 0
-    portions = max(1, entries // PORTION)
+    portions = max(1, min(entries * len(classes) // PORTION, entries // SIDE_BY_SIDE))
     for begin, end in pairwise([entries * i // portions for i in range(portions + 1)]):
         left = before + np.cumsum(label[begin:end] == classes, axis=1)
         before = left[:, -1:]
