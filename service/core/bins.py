@@ -125,7 +125,8 @@ def _fill_bins(coded: CodedFeature, out: NDArray[np.uint8]) -> tuple[int, NDArra
         if np.bincount(out[rows]).max() > CROWDED * fullest:
             out[:] = np.searchsorted(edges, numbers, side="left")
     if missing is not None:
-        out[missing] = bins
+        # no code is greater; several times as fast as an assignment by mask
+        np.maximum(out, missing.view(np.uint8) * np.uint8(bins), out=out)
     return bins, None if single else _widen(edges, numbers)
 
 

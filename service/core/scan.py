@@ -122,13 +122,14 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
     def fill(line: int) -> None:
         coded = features[which[line]]
         keys = coded.numbers[rows] if coded.feature.kind == "numeric" else coded.codes[rows].astype(np.int64)
-        known, lacking = rows, rows[:0]
+        known, count = rows, len(rows)
         if coded.has_missing:
-            missing = coded.is_missing(rows)
-            known, lacking, keys = rows[~missing], rows[missing], keys[~missing]
-        order, count = argsort_numbers(keys), len(keys)
-        row[line, :count], row[line, count:] = known[order], lacking
-        ascending = keys[order]
+            missing = np.isnan(keys) if keys.dtype.kind == "f" else coded.is_missing(rows)
+            present = np.flatnonzero(~missing)
+            known, keys, count = rows.take(present), keys.take(present), len(present)
+            row[line, count:] = rows.take(np.flatnonzero(missing))
+        order = argsort_numbers(keys)
+        row[line, :count], ascending = known.take(order), keys.take(order)
         code[line, :1] = 0
         np.cumsum(ascending[1:] != ascending[:-1], out=code[line, 1:count])
         code[line, count:] = LACKING
