@@ -11,6 +11,7 @@ import numpy as np
 from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.listing import Listing
+from service.core.parallel import run_parallel
 from service.core.standing import Flags
 from service.core.statistics import Ints
 from service.core.survey import Survey
@@ -57,20 +58,20 @@ class LargeView:
 
     def render(self, begin: int, end: int) -> list[dict[str, Any]]:
         """Some of the candidates, in the query's order."""
-        shown: dict[int, dict[str, Any]] = {}
-        asked: list[int] = []
-        for place in self._list_places(begin, end):
-            asked += place.tolist()
-            for listing, places in self._weigh(np.sort(place)):
-                shown |= zip(places.tolist(), self._show(listing), strict=True)
-        return [shown[place] for place in asked]
+        asked = np.concatenate([*self._list_places(begin, end), np.empty(0, np.int64)])
+        shown = np.sort(asked)
+        parts = self._part(shown, self._survey.find_ranks(shown))
+        rows = run_parallel(lambda part: self._show(self._survey.list_some(self._audited, *part)), parts)
+        found = dict(zip(shown.tolist(), [row for part in rows for row in part], strict=True))
+        return [found[place] for place in asked.tolist()]
 
     def stream(self, begin: int, most: int) -> Iterator[tuple[Part, ...]]:
         """The candidates from ``begin`` on, by position, up to ``most`` at a time."""
         for place in self._list_places(begin, len(self)):
-            for listing, places in self._weigh(place):
-                for first in range(0, len(places), most):
-                    rows = np.arange(first, min(first + most, len(places)))
+            for feature, mine, ranks in self._part(place, self._survey.find_ranks(place)):
+                listing = self._survey.list_some(self._audited, feature, mine, ranks)
+                for first in range(0, len(mine), most):
+                    rows = np.arange(first, min(first + most, len(mine)))
                     yield read_parts(self._audited, listing, rows, listing.rank[rows])
 
     def _show(self, listing: Listing) -> list[dict[str, Any]]:
@@ -88,14 +89,15 @@ class LargeView:
             if end <= 0:
                 return
 
-    def _weigh(self, place: Ints) -> Iterator[tuple[Listing, Ints]]:
-        """Candidates at ascending ``place``, weighed again feature by feature, and which these are."""
+    def _part(self, place: Ints, rank: Ints) -> list[tuple[int, Ints, Ints]]:
+        """Candidates at ascending ``place`` with their ranks, feature by feature, and not too many at a time."""
         feature = self._survey.find_features(place)
-        for index in np.unique(feature).tolist():
-            mine = place[feature == index]
-            for first in range(0, len(mine), STREAMED):
-                part = mine[first : first + STREAMED]
-                yield self._survey.list_some(self._audited, index, part), part
+        edges = np.union1d(np.searchsorted(feature, np.unique(feature)), np.arange(0, len(place), STREAMED))
+        ends = [*edges[1:].tolist(), len(place)][: len(edges)]
+        return [
+            (int(feature[begin]), place[begin:end], rank[begin:end])
+            for begin, end in zip(edges.tolist(), ends, strict=True)
+        ]
 
     def _select(self, end: int) -> Ints:
         """The candidates that the query wants up to its ``end``-th, in its order."""
@@ -133,7 +135,9 @@ class LargeView:
         if len(chosen):
             shown["chosen_score"] = show_number(float(own_best[0]))
         if len(first):
-            (taken,) = self._show(own.list_some(self._audited, int(survey.find_features(first)[0]), first))
+            (taken,) = self._show(
+                own.list_some(self._audited, int(survey.find_features(first)[0]), first, np.ones(1, np.int64))
+            )
             shown["split"] = {"feature": taken["feature"], **taken["split"]}
             shown["score"] = show_number(float(best[0]))
             shown["same"] = bool(first[0] in survey.chosen) if len(chosen) else None

@@ -21,7 +21,7 @@ from service.core.listing import Listing
 from service.core.monotonic import find_bounds
 from service.core.prune_match import match_split
 from service.core.ranking import build_keys, rank_keys
-from service.core.rescore import Origin, Rescorer
+from service.core.rescore import Origin, Rescorer, Restated
 from service.core.scan import Grouping, arrange, scan_cuts
 from service.core.schema import Target
 from service.core.statistics import Entries, Ints
@@ -199,7 +199,7 @@ def judge_candidates(
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
         np.zeros(len(node), np.int64), np.zeros(len(node), bool), learner.parameters.cut_penalty is not None,
-        Rescorer(target, batch.entries, tables, origins, objective.unknown_branch),
+        Rescorer(Restated(target, batch.entries), tables, origins, objective.unknown_branch),
     )  # fmt: skip
     return Unranked(unranked, within[order], gain[order])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import TypeAlias
 
 import numpy as np
@@ -29,38 +30,66 @@ Origin: TypeAlias = Weighed | LineRuns
 """What candidates came from, to ask for their branches as runs."""
 
 
+class Restated:
+    """Entries of nodes by other statistics of their targets, each made when it is first asked for."""
+
+    def __init__(self, target: Target, entries: Entries) -> None:
+        self._target, self._entries = target, entries
+        self._lock, self._batches = Lock(), dict[Statistic, Batch]()
+
+    def can_have(self, statistic: Statistic) -> bool:
+        """Whether there is such a statistic: negative numbers have no deviance."""
+        values = self._target.values
+        return statistic != "deviance" or (values is not None and bool(values.min() >= 0))
+
+    def get(self, statistic: Statistic) -> Batch:
+        """The batch by that statistic."""
+        with self._lock:
+            if statistic not in self._batches:
+                target = replace(self._target, statistic=statistic)
+                self._batches[statistic] = make_batch(target, self._entries, _OBJECTIVES[statistic])
+            return self._batches[statistic]
+
+
 class Rescorer:
-    """Scores candidates of nodes, which have the ``entries``; ``weighed`` is what each of the ``tables`` came from."""
+    """Scores candidates of nodes; ``weighed`` is what each of the ``tables`` came from."""
 
     def __init__(
-        self,
-        target: Target,
-        entries: Entries,
-        tables: Sequence[Candidates],
-        weighed: Sequence[Origin],
-        unknown_branch: bool,
+        self, restated: Restated, tables: Sequence[Candidates], weighed: Sequence[Origin], unknown_branch: bool
     ) -> None:
-        self._target, self._entries = target, entries
+        self._restated = restated
         self._tables, self._weighed = tables, weighed
         self._unknown_branch = unknown_branch
-        self._batches: dict[Statistic, Batch] = {}
+        self._last: tuple[object, tuple[Floats, Floats | None]] | None = None
+
+    def share(self, restated: Restated) -> Rescorer:
+        """The same, of entries that others have restated already."""
+        return Rescorer(restated, self._tables, self._weighed, self._unknown_branch)
 
     def score(self, measure: str, table: int, place: Ints) -> Floats:
         """(candidate,) a measure of the candidates at ``place`` of a table; NaN where it is undefined."""
         statistic = find_statistic(measure)
-        values = self._target.values
-        if statistic == "deviance" and (values is None or values.min() < 0):
+        if not self._restated.can_have(statistic):
             return np.full(len(place), np.nan)
-        if statistic not in self._batches:
-            target = replace(self._target, statistic=statistic)
-            self._batches[statistic] = make_batch(target, self._entries, _OBJECTIVES[statistic])
-        batch, candidates, weighed = self._batches[statistic], self._tables[table], self._weighed[table]
-        layout = weighed.lay_out_for(candidates).narrow(np.unique(candidates.segment[place]))
-        node = weighed.find_nodes(candidates, place)
-        branches, gone = weigh_runs(batch.tally, batch.stats, layout, candidates, place, node)
+        # of a line only what is shown was picked: that is weighed at once
+        picked = isinstance(self._weighed[table], LineRuns)
+        key = statistic, table, None if picked else place.tobytes()
+        # measures of one statistic are asked for one after the other
+        if self._last is None or self._last[0] != key:
+            whole = np.arange(len(self._tables[table].segment))
+            self._last = key, self._weigh(self._restated.get(statistic), table, whole if picked else place)
+        branches, gone = self._last[1]
+        if picked:
+            branches = np.take(branches, place, axis=2)
         objective = replace(_OBJECTIVES[statistic], unknown_branch=self._unknown_branch)
         with np.errstate(invalid="ignore", divide="ignore"):
             return objective.rate(measure, branches, branches.sum(1), gone)
+
+    def _weigh(self, batch: Batch, table: int, place: Ints) -> tuple[Floats, Floats | None]:
+        candidates, weighed = self._tables[table], self._weighed[table]
+        layout = weighed.lay_out_for(candidates).narrow(np.unique(candidates.segment[place]))
+        node = weighed.find_nodes(candidates, place)
+        return weigh_runs(batch.tally, batch.stats, layout, candidates, place, node)
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""

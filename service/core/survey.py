@@ -23,6 +23,7 @@ from service.core.lines import Line, LineRuns, can_line, draw_line, pick_cuts, w
 from service.core.listing import Listing, gather_branches, score_branches
 from service.core.parallel import run_parallel
 from service.core.ranking import Margin, count_better
+from service.core.rescore import Restated
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
@@ -60,6 +61,7 @@ class Survey:
     highest: Floats
     ahead: Ints
     chosen: Ints
+    restated: Restated
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""
@@ -97,10 +99,10 @@ class Survey:
             score[mine], reason[mine] = self.score[feature][inside], self.reason[feature][inside]
         return score, reason
 
-    def list_some(self, audited: Audited, feature: int, place: Ints) -> Listing:
-        """Some candidates of a feature, given by ``place: (any,)`` among all, weighed again; with ranks."""
+    def list_some(self, audited: Audited, feature: int, place: Ints, rank: Ints) -> Listing:
+        """Some candidates of a feature, given by ``place: (any,)`` among all, weighed again, with their ranks."""
         listing = _weigh_some(audited, self, feature, place - self.begin[feature])
-        return replace(listing, rank=self.find_ranks(place), chosen=np.isin(place, self.chosen))
+        return replace(listing, rank=rank, chosen=np.isin(place, self.chosen))
 
     def find_ranks(self, place: Ints) -> Ints:
         """(any,) the ranks of some candidates; 0 for what is inadmissible."""
@@ -217,6 +219,7 @@ def survey_node(audited: Audited, node: int) -> Survey:
         node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
         [each.tried for each in found], [each.form for each in found], audited.learner.objective.criterion.measure,
         [each.score for each in found], [each.reason for each in found], np.empty(0), none, none,
+        Restated(audited.target, batch.entries),
     )  # fmt: skip
     survey = replace(survey, highest=_find_highest(survey))
     survey = replace(survey, ahead=_find_ahead(audited, survey, found))
@@ -320,9 +323,11 @@ def _weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) ->
     nodes = np.array([survey.node])
     if line is None:
         found = weigh_run(learner, batch, np.array([feature]))
-        return judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
-    found = line.block, [pick_cuts(batch, line, line.find_cuts()[inside])], LineRuns(line)
-    return judge_candidates(learner, audited.target, batch, nodes, [found], survey.tried[feature]).listing
+        listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
+    else:
+        found = line.block, [pick_cuts(batch, line, line.find_cuts()[inside])], LineRuns(line)
+        listing = judge_candidates(learner, audited.target, batch, nodes, [found], survey.tried[feature]).listing
+    return replace(listing, rescorer=listing.rescorer.share(survey.restated))
 
 
 def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
