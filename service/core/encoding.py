@@ -186,37 +186,62 @@ CELL_BITS = 16
 
 
 def argsort_numbers(numbers: Numbers) -> Ints:
-    """Stable order of numbers without NaN: by cells of a uniform grid, which is counting, then those that share one.
-
-    Where most share one (heavy tails), and where there is no such grid, the numbers themselves are sorted.
-    """
+    """Stable order of numbers without NaN."""
     if len(numbers) < SORTED_BY_CELL:
         return numbers.argsort(kind="stable")
+    return sort_numbers(numbers)[0]
+
+
+def sort_numbers(numbers: Numbers) -> tuple[Ints, NDArray[np.bool_]]:
+    """Stable order of numbers without NaN, and (entry,) whether the next in order is another; the last is False.
+
+    By cells of a uniform grid, which is counting, then those that share one. Where most share one (heavy tails), and
+    where there is no such grid, the numbers themselves are sorted.
+    """
+    if not len(numbers):
+        return np.empty(0, np.int64), np.empty(0, bool)
+    if numbers.dtype.kind == "i" and int(numbers.max()) - int(numbers.min()) < 2**CELL_BITS:
+        whole = (numbers - numbers.min()).astype(np.uint16)
+        order = np.argsort(whole, kind="stable")
+        whole = whole.take(order)
+        return order, np.append(whole[1:] != whole[:-1], False)
+    cell, bits = _find_cells(numbers)
+    if cell is not None:
+        order = argsort_keys(cell, 2**bits)
+        cell = cell.take(order)
+        alike = np.zeros(len(cell), bool)
+        np.equal(cell[1:], cell[:-1], out=alike[:-1])
+        shared = alike.copy()
+        shared[1:] |= alike[:-1]
+        place = np.flatnonzero(shared)
+        if len(place) <= len(cell) // 2:
+            part = numbers.take(order[place])
+            again = np.argsort(part, kind="stable")
+            order[place], part = order[place].take(again), part.take(again)
+            turns = ~alike
+            # numbers of one cell stand side by side there, too
+            turns[place] |= np.append(part[1:] != part[:-1], True)
+            turns[-1] = False
+            return order, turns
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers.take(order)
+    return order, np.append(numbers[1:] != numbers[:-1], False)
+
+
+def _find_cells(numbers: Numbers) -> tuple[NDArray[np.uint32] | None, int]:
+    """The cell of each number on a uniform grid of 2^bits, and these bits; None where there is no such grid."""
+    if len(numbers) < SORTED_BY_CELL:
+        return None, 0
     low, high = numbers.min(), numbers.max()
-    if numbers.dtype.kind == "i" and int(high) - int(low) < 2**CELL_BITS:
-        return np.argsort((numbers - low).astype(np.uint16), kind="stable")
     bits = CELL_BITS if len(numbers) < 2 ** (CELL_BITS - 1) else 2 * CELL_BITS
     span = float(high) - float(low)
     scale = (2.0**bits - 1) / span if span > 0 else 0.0
     if not (0 < scale < np.inf and np.isfinite(float(low))):
-        return np.argsort(numbers, kind="stable")
+        return None, 0
     # each step is monotone, whatever rounding does
     scaled = numbers.astype(np.float64, copy=False) - float(low)
     scaled *= scale
-    cell = scaled.astype(np.uint32)
-    order = argsort_keys(cell, 2**bits)
-    ascending = numbers.take(order)
-    if (ascending[1:] >= ascending[:-1]).all():
-        return order
-    cell = cell.take(order)
-    shared = np.zeros(len(cell), bool)
-    np.equal(cell[1:], cell[:-1], out=shared[1:])
-    shared[:-1] |= shared[1:]
-    place = np.flatnonzero(shared)
-    if len(place) > len(cell) // 2:
-        return np.argsort(numbers, kind="stable")
-    order[place] = order[place][np.argsort(numbers[order[place]], kind="stable")]
-    return order
+    return scaled.astype(np.uint32), bits
 
 
 def find_midpoints(low: Numbers, high: Numbers) -> tuple[NDArray[np.float64], Ints]:

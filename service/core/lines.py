@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from service.core.branches import adds_up
 from service.core.candidates import Block, Candidates, Lack
 from service.core.cuts import Cuts, build_cuts
-from service.core.encoding import argsort_numbers
+from service.core.encoding import sort_numbers
 from service.core.runs import Layout
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
@@ -59,10 +59,7 @@ def can_line(learner: Learner, batch: Batch, feature: int) -> bool:
 def draw_line(learner: Learner, batch: Batch, feature: int) -> Line:
     """The entries of a batch of one node in the order of a feature."""
     numbers = learner.features[feature].numbers.take(batch.entries.row)
-    order = argsort_numbers(numbers)
-    numbers = numbers.take(order)
-    ends = np.zeros(len(order), bool)
-    np.not_equal(numbers[1:], numbers[:-1], out=ends[:-1])
+    order, ends = sort_numbers(numbers)
     return Line(feature, order.astype(np.int32), ends)
 
 

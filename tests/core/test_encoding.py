@@ -22,6 +22,7 @@ from service.core.encoding import (
     list_turns,
     round_down,
     smallest_unsigned,
+    sort_numbers,
 )
 from tests.core.making import labels, numbers
 
@@ -138,7 +139,7 @@ def test_keys_are_sorted_stably(keys: list[int], repeats: int) -> None:
     st.integers(0, 2**32 - 1),
 )
 def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -> None:
-    """Sorting by cells first gives the stable order, whatever the numbers' spread."""
+    """Sorting by cells first gives the stable order, whatever the numbers' spread, and where one number ends."""
     source = np.random.default_rng(seed)
     array: np.ndarray[Any, Any] = source.normal(size=count)
     if kind in ("few", "infinite"):
@@ -154,7 +155,12 @@ def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -
         array = source.integers(-1000, 1000, count)
     elif kind == "wide whole":
         array = source.integers(2**62, 2**62 + 10**6, count) * source.choice([-1, 1], count)
-    assert argsort_numbers(array).tolist() == np.argsort(array, kind="stable").tolist()
+    expected = np.argsort(array, kind="stable").tolist()
+    assert argsort_numbers(array).tolist() == expected
+    order, turns = sort_numbers(array)
+    assert order.tolist() == expected
+    ascending = array[expected]
+    assert turns.tolist() == [*(ascending[1:] != ascending[:-1]).tolist(), False][:count]
 
 
 @pytest.mark.parametrize("turns", [1, 2, 30, 300, 70_000])
