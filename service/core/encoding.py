@@ -170,7 +170,7 @@ FEW_TURNS = 8
 def argsort_turns(turn: NDArray[np.unsignedinteger], turns: int) -> Ints:
     """Stable order of ``turn: (entry,)``; what has none, which is ``turns``, is left out."""
     if turns <= FEW_TURNS:
-        return np.concatenate([np.flatnonzero(turn == one) for one in range(turns)])
+        return np.concatenate([(turn == one).nonzero()[0] for one in range(turns)])
     return argsort_keys(turn, turns + 1)[: np.count_nonzero(turn < turns)]
 
 

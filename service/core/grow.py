@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import Form
+from service.core.candidates import Form, Lack
 from service.core.criteria import Floats
 from service.core.judge import is_fewer
 from service.core.monotonic import narrow_bounds, read_values
@@ -191,8 +191,9 @@ def _expand(growth: Growth, learner: Learner, target: Target, front: Open, split
     if learner.parameters.missing == "surrogate":
         splits, stands, route = stand_in(learner, front.batch, splits, route)
         growth.stands.append((front.ids, stands))
-    stays = np.flatnonzero(route < 0)
-    growth.leaf[front.batch.entries.row[stays]] = front.ids[front.batch.entries.node[stays]]
+    if learner.lack is Lack.APART:
+        stays = np.flatnonzero(route < 0)
+        growth.leaf[front.batch.entries.row[stays]] = front.ids[front.batch.entries.node[stays]]
     growth.splits.append((front.ids, growth.size + first, splits))
     # handed on without a name here, so that the arrays of a level end with it
     return _open_children(growth, learner, target, front, splits, send_entries(learner, front.batch, route, branches))

@@ -91,12 +91,16 @@ def search(learner: Learner, batch: Batch) -> Splits:
 def join_splits(parts: Sequence[Splits], runs: Sequence[tuple[int, int]]) -> Splits:
     """The splits of consecutive runs of nodes, as one."""
     names = ("feature", "form", "score", "branches", "missing_to", "lower", "upper")
-    shift = [np.array([[first], [0], [0]]) for first, _ in runs]
+    category = [
+        part.category + np.array([[first], [0], [0]])
+        for part, (first, _) in zip(parts, runs, strict=True)
+        if part.category.size
+    ]
     sides = [part.side for part in parts if part.side is not None]
     return Splits(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names},
         side=np.concatenate(sides) if len(sides) == len(parts) else None,
-        category=np.concatenate([part.category + s for part, s in zip(parts, shift, strict=True)], axis=1),
+        category=np.concatenate([np.empty((3, 0), np.int64), *category], axis=1),
     )
 
 
@@ -142,10 +146,10 @@ def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits
     best = splits.score.copy()
     np.maximum.at(best, sides.node, np.where(allowed, score, -np.inf))
     # backwards, so that the first of a node is written last
-    tied = np.flatnonzero(allowed & (score >= (best - tolerance)[sides.node]))[::-1]
+    tied = (allowed & (score >= (best - tolerance)[sides.node])).nonzero()[0][::-1]
     first = np.full(nodes, -1)
     first[sides.node[tied]] = tied
-    chosen = np.flatnonzero(first >= 0)
+    chosen = (first >= 0).nonzero()[0]
     taken = first[chosen]
     splits.feature[chosen] = ordered.feature[sides.line[taken]]
     splits.form[chosen], splits.branches[chosen] = Form.THRESHOLD, 2
