@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.audit import Audited, list_candidates
 from service.core.bins import Binned
-from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.foremost import MOST, bin_numbers, list_foremost, tells_foremost
 from service.core.listing import Listing
@@ -21,13 +21,16 @@ from service.core.statistics import Ints
 from service.core.surpass import count_surpassing
 from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node
 from service.core.tree import Tree
+from service.listing_filters import find_wanted
 from service.listing_large import LargeView
 from service.listing_summary import SummarySource
+from service.listing_swept import SweptView
 from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
 from service.rendering_columns import Part, read_parts
 from service.retention import unpack_data
 from service.split_query import SplitQuery
 from service.store.cache import RecentlyUsed
+from service.store.mapping import release_pages
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -107,36 +110,15 @@ class DataView:
 
     def _select(self, query: SplitQuery) -> Ints:
         """The candidates that the query wants, in its order, as indices into the node's."""
-        wanted = np.flatnonzero(self._find_wanted(query))
+        wanted = np.flatnonzero(find_wanted(self._audited, self._listing, self._rows, query))
+        if query.sort == "position" and query.top is None:
+            return wanted
         rank = self._ranks[wanted]
         ranked, others = wanted[rank > 0], wanted[rank == 0]
         ranked = ranked[np.argsort(rank[rank > 0])]
         others = others[np.argsort(self._rate_inadmissible(others, query), kind="stable")]
         chosen = np.concatenate([ranked, others])[: query.top]
         return np.sort(chosen) if query.sort == "position" else chosen
-
-    def _find_wanted(self, query: SplitQuery) -> Flags:
-        """(candidate,) True where all filters agree."""
-        listing, rows = self._listing, self._rows
-        wanted = np.ones(len(rows), bool)
-        if query.feature is not None:
-            names = [feature.name for feature in self._audited.tree.features]
-            wanted &= listing.feature[rows] == names.index(query.feature)
-        if query.type is not None:
-            wanted &= self._name_forms() == query.type
-        if query.chosen is not None:
-            wanted &= listing.chosen[rows] == query.chosen
-        if query.admissible is not None:
-            wanted &= (listing.reason[rows] == 0) == query.admissible
-        return wanted
-
-    def _name_forms(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """(candidate,) the API's name of each candidate's form; cuts of an ordinal feature are subsets."""
-        listing, rows = self._listing, self._rows
-        names = np.array([table.form.name.lower() for table in listing.tables])[listing.table[rows]]
-        ordinal = np.array([feature.kind == "ordinal" for feature in self._audited.tree.features])
-        cut = names == Form.THRESHOLD.name.lower()
-        return np.where(ordinal[listing.feature[rows]] & cut, "subset", names)
 
     def _rate_inadmissible(self, chosen: Ints, query: SplitQuery) -> Floats:
         """What orders those without a rank, ascending: their scores, best first, the undefined last."""
@@ -150,32 +132,59 @@ class DataView:
 class DataSource:
     """Listings from retained data, ``audited``; those of recent questions are kept in ``recent``.
 
-    Nodes of more than ``large`` rows x features are surveyed.
+    Nodes of more than ``large`` rows x features are surveyed, or swept with files that ``scratch`` makes.
     """
 
-    def __init__(self, model: str, audited: Audited, recent: Recent, large: int = LARGE_CELLS) -> None:
+    def __init__(
+        self,
+        model: str,
+        audited: Audited,
+        recent: Recent,
+        scratch: Callable[[], BinaryIO] = TemporaryFile,
+        large: int = LARGE_CELLS,
+    ) -> None:
         self._model, self.audited, self._recent, self._large = model, audited, recent, large
+        self._scratch = scratch
         self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
 
-    def view_nodes(
-        self, nodes: Ints, query: SplitQuery, *, keep: bool = True, end: int = 0
-    ) -> Iterator[DataView | LargeView]:
+    def view_nodes(self, nodes: Ints, query: SplitQuery, *, end: int = 0) -> Iterator[DataView | LargeView]:
         """What the query wants of each node with rows, in order; nothing is weighed before it is asked for.
 
-        ``keep``: what was weighed is likely to be asked for again. ``end``: no candidate beyond that place in a node is
-        asked for; 0 where there is no such place.
+        ``end``: no candidate beyond that place in a node is asked for; 0 where there is no such place.
         """
-        audited = self.audited
-        for index in np.unique(audited.group[nodes[audited.tree.rows[nodes] > 0]]).tolist():
-            group = audited.groups[index]
-            if audited.tree.rows[group[0]] * len(audited.tree.features) > self._large:
-                yield from (self._view_large(node, query, end) for node in np.intersect1d(group, nodes).tolist())
+        for index, mine in self._list_groups(nodes):
+            if self._is_large(index):
+                yield from (self._view_large(node, query, end) for node in mine.tolist())
                 continue
-            weigh = partial(list_candidates, audited, group)
-            listing = self._recent.get((self._model, index), weigh) if keep else weigh()
-            for place in np.flatnonzero(np.isin(group, nodes)).tolist():
-                yield DataView(audited, cast("Listing", listing), place, query)
+            weigh = partial(list_candidates, self.audited, self.audited.groups[index])
+            listing = cast("Listing", self._recent.get((self._model, index), weigh))
+            for place in np.flatnonzero(np.isin(listing.nodes, mine)).tolist():
+                yield DataView(self.audited, listing, place, query)
+
+    def stream_nodes(self, nodes: Ints, query: SplitQuery) -> Iterator[DataView | LargeView | SweptView]:
+        """As `view_nodes`, by position, from the first candidate to the last, of which nothing is kept."""
+        for index, mine in self._list_groups(nodes):
+            if self._is_large(index):
+                for node in mine.tolist():
+                    whole = query.top is None
+                    yield self._sweep(node, query) if whole else self._view_large(node, query, 0)
+                continue
+            listing = list_candidates(self.audited, self.audited.groups[index])
+            for place in np.flatnonzero(np.isin(listing.nodes, mine)).tolist():
+                yield DataView(self.audited, listing, place, query)
+
+    def _sweep(self, node: int, query: SplitQuery) -> SweptView:
+        return SweptView(self.audited, node, query, self._scratch)
+
+    def _list_groups(self, nodes: Ints) -> Iterator[tuple[int, Ints]]:
+        """The groups that nodes with rows belong to, and which do."""
+        for index in np.unique(self.audited.group[nodes[self.audited.tree.rows[nodes] > 0]]).tolist():
+            yield index, np.intersect1d(self.audited.groups[index], nodes)
+
+    def _is_large(self, index: int) -> bool:
+        tree = self.audited.tree
+        return bool(tree.rows[self.audited.groups[index][0]] * len(tree.features) > self._large)
 
     def _view_foremost(self, node: int, query: SplitQuery, end: int) -> DataView | None:
         """A view of the best candidates, where these are all that is asked for up to the place ``end``."""
@@ -236,8 +245,15 @@ def open_source(record: ModelRecord, tree: Tree, store: ModelStore, recent: Rece
         forget_model(record, recent)  # its data may have been deleted meanwhile, by another process
     if record.retention != "data":
         return SummarySource(record, tree, store.load_data(record))
-    audited = recent.get((record.id, WHOLE), lambda: unpack_data(record, tree, store.load_data(record)))
-    return DataSource(record.id, cast("Audited", audited), recent)
+    audited = recent.get((record.id, WHOLE), partial(_open_data, record, tree, store))
+    return DataSource(record.id, cast("Audited", audited), recent, store.open_scratch)
+
+
+def _open_data(record: ModelRecord, tree: Tree, store: ModelStore) -> Audited:
+    data = store.load_data(record)
+    audited = unpack_data(record, tree, data)
+    release_pages(data)
+    return audited
 
 
 def forget_model(record: ModelRecord, recent: Recent) -> None:

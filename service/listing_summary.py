@@ -90,13 +90,14 @@ class SummarySource:
         nodes: Ints,
         query: SplitQuery,
         *,
-        keep: bool = True,  # noqa: ARG002 - as `DataSource`
-        end: int = 0,  # noqa: ARG002
+        end: int = 0,  # noqa: ARG002 - as `DataSource`
     ) -> Iterator[SummaryView]:
         """What the query wants of each node with rows, in order."""
         for node in nodes[self._tree.rows[nodes] > 0].tolist():
             head, rows = unpack_summary(self._record, self._data, node)
             yield SummaryView(node, head, rows, query)
+
+    stream_nodes = view_nodes
 
     def warnings(self) -> list[str]:
         """What the listing lacks."""

@@ -14,7 +14,7 @@ from service.core.audit import Audited
 from service.core.candidates import Candidates, Form, Lack
 from service.core.criteria import Floats
 from service.core.judge import Reason
-from service.core.listing import Listing
+from service.core.listing import Listing, find_distinct
 from service.core.schema import Feature, Label, keep_apart
 from service.core.statistics import Ints
 from service.core.subsets import find_left
@@ -66,7 +66,7 @@ def read_parts(audited: Audited, listing: Listing, rows: Ints, ranks: Ints) -> t
     }
     names = [coded.feature.name for coded in audited.learner.features]
     parts = []
-    for index in np.unique(listing.table[rows]).tolist():
+    for index in find_distinct(listing.table[rows]):
         mine = np.flatnonzero(listing.table[rows] == index)
         for group in _group_alike(audited.learner, listing, index, rows[mine]):
             place = mine[group]
@@ -122,7 +122,7 @@ def _read_splits(
     else:
         split = {"categories": _read_categories(audited, listing, table, rows)}
     to = table.missing_to[listing.place[rows]]
-    sides = {side: show_side(side, table.form) for side in np.unique(to).tolist()}
+    sides = {side: show_side(side, table.form) for side in find_distinct(to)}
     lack = [sides[side] for side in to.tolist()] if any(sides.values()) else None
     chosen = np.flatnonzero(listing.chosen[rows])
     if learner.lack is Lack.APART and len(chosen):
@@ -136,7 +136,7 @@ def _read_thresholds(learner: Learner, listing: Listing, table: Candidates, rows
     """Cuts of numeric features, which are all whole or all not, between the values of two training rows."""
     feature, place = listing.feature[rows], listing.place[rows]
     parts = []
-    for f in np.unique(feature).tolist():
+    for f in find_distinct(feature):
         coded, mine = learner.features[f], np.flatnonzero(feature == f)
         lower, upper = table.lower[place[mine]], table.upper[place[mine]]
         threshold, whole = place_thresholds(coded, lower, upper, learner.parameters.threshold_value)

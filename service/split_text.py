@@ -16,6 +16,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from service.core.listing import find_distinct
 from service.rendering_branches import Branches, Population
 from service.rendering_columns import REASONS, Column, Part, list_shown
 
@@ -132,7 +133,7 @@ def _write_shared(part: Part, style: Style) -> dict[str, Piece]:
     for i in np.flatnonzero(part.rank == 0).tolist():
         rank[i] = style.null
     reasons = {code: style.null if name is None else style.write_text(name) for code, name in REASONS.items()}
-    names = {f: style.write_text(part.names[f]) for f in np.unique(part.feature).tolist()}
+    names = {f: style.write_text(part.names[f]) for f in find_distinct(part.feature)}
     score = _write_shown(part.score, style)
     return {
         "node": _write_numbers(part.node),

@@ -56,7 +56,7 @@ def _open_chunks(source: Source, tree: Tree, query: SplitQuery) -> Iterator[Chun
 def _list_chunks(source: Source, nodes: Ints, query: SplitQuery, start: tuple[int, int]) -> Iterator[Chunk]:
     """Up to `CHUNK` candidates at a time."""
     begin_node, begin = start
-    for view in source.view_nodes(nodes[nodes >= begin_node], query, keep=False):
+    for view in source.stream_nodes(nodes[nodes >= begin_node], query):
         yield from view.stream(begin if view.node == begin_node else 0, CHUNK)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -98,25 +97,21 @@ def test_columns_and_rows_are_written_alike(trainer: Trainer, training: dict[str
     assert isinstance(plain, DataSource)
     surveyed = DataSource(record.id, plain.audited, make_recent(), large=0)
     layout = lay_out(tree, plain.measures, {})
-    query, nodes = SplitQuery(sort="position"), np.arange(tree.nodes)
+    query = SplitQuery(sort="position")
 
-    def list_chunks(source: DataSource, most: int) -> Iterator[Chunk]:
-        for view in source.view_nodes(nodes, query):
-            yield from view.stream(0, most)
-
-    for source, most in ((plain, 10**6), (plain, 5), (surveyed, 64)):
+    for source, most in ((plain, 10**6), (plain, 7), (surveyed, ROWS)):
+        nodes = np.arange(tree.nodes if most > ROWS else 2)
         rows = [row for view in source.view_nodes(nodes, query) for row in view.render(0, 10**6)]
-        assert [row for chunk in list_chunks(source, most) for row in show_parts(chunk)] == rows  # type: ignore[arg-type]
+        chunks: list[Chunk] = [chunk for view in source.stream_nodes(nodes, query) for chunk in view.stream(0, most)]
+        assert [row for chunk in chunks for row in show_parts(chunk)] == rows  # type: ignore[arg-type] # of data
         for media_type in (NDJSON, CSV):
             write = WRITERS[media_type]
-            by_column = b"".join(write(list_chunks(source, most), layout))
-            assert by_column == b"".join(write([rows], layout))
-        tables = [
-            pa.ipc.open_stream(b"".join(WRITERS[ARROW](chunks, layout))).read_all()
-            for chunks in (list_chunks(source, most), [rows])
-        ]
-        assert tables[0].schema == tables[1].schema
-        assert tables[0].to_pylist() == tables[1].to_pylist()
+            assert b"".join(write(chunks, layout)) == b"".join(write([rows], layout))
+        by_column, by_row = (
+            pa.ipc.open_stream(b"".join(WRITERS[ARROW](written, layout))).read_all() for written in (chunks, [rows])
+        )
+        assert by_column.schema == by_row.schema
+        assert by_column.to_pylist() == by_row.to_pylist()
 
 
 @pytest.mark.parametrize("edge", [INFINITE, -INFINITE])

@@ -82,11 +82,16 @@ def walk_cuts(batch: Batch, line: Line, *, scored: bool = True) -> Iterator[Cand
         yield _build(batch, part, left, scored=scored)
 
 
+def add_neighbours(batch: Batch, line: Line, table: Candidates) -> Candidates:
+    """Cuts with the rows beside them."""
+    lower, upper = (batch.entries.row[line.entry[place]] for place in (table.rows[0] - 1, table.rows[0]))
+    return replace(table, lower=lower, upper=upper)
+
+
 def pick_cuts(batch: Batch, line: Line, cut: Ints) -> Candidates:
     """Some cuts, after the places ``cut: (candidate,)``, with all statistics."""
     left = batch.tally.accumulate(line.entry[None], ZERO, cut, np.zeros_like(cut), by_entry=True, scored=False)[0]
-    lower, upper = (batch.entries.row[line.entry[place]] for place in (cut, cut + 1))
-    return replace(_build(batch, cut, left, scored=False), lower=lower, upper=upper)
+    return add_neighbours(batch, line, _build(batch, cut, left, scored=False))
 
 
 def _build(batch: Batch, cut: Ints, left: list[Ints], *, scored: bool) -> Candidates:

@@ -58,7 +58,7 @@ class Listing:
         own = measure in self.objective.measures()
         scores = np.empty(len(rows))
         of_table = self.table[rows]
-        for index in np.unique(of_table).tolist():
+        for index in find_distinct(of_table):
             mine = np.flatnonzero(of_table == index)
             place = self.place[rows[mine]]
             if not own:
@@ -73,6 +73,12 @@ class Listing:
         arrays = (self.table, self.place, self.node, self.feature, self.reason, self.score, self.rank, self.chosen)
         parts = [(t.segment, t.position, t.missing_to, t.rows, t.branches, t.lower, t.upper) for t in self.tables]
         return self.rescorer.count_bytes() + sum(array.nbytes for part in [arrays, *parts] for array in part)
+
+
+def find_distinct(codes: NDArray[np.integer]) -> list[int]:
+    """The distinct codes, ascending; most often there is one, which is seen at once."""
+    found: list[int] = (codes[:1] if (codes == codes[:1]).all() else np.unique(codes)).tolist()
+    return found
 
 
 def pad_places(place: Ints) -> Ints:

@@ -238,7 +238,7 @@ def _weigh_feature(audited: Audited, batch: Batch, node: int, feature: int) -> _
     listing = found.listing
     forms = np.array([table.form for table in listing.tables], np.uint8)[listing.table]
     reason = listing.reason.astype(np.uint8)
-    rival, gain = _find_rival(learner, batch, feature, reason, found.within, found.gain)
+    rival, gain = find_rival(learner, batch, feature, reason, found.within, found.gain)
     return _Weighed(None, None, forms, listing.score, reason, rival, gain)
 
 
@@ -252,11 +252,11 @@ def _walk(learner: Learner, batch: Batch, line: Line) -> _Weighed:
     reason, score = np.concatenate(reasons), np.concatenate(scores)
     rival = -1, -np.inf
     if learner.parameters.selection == "c45":
-        rival = _find_rival(learner, batch, line.feature, reason, np.concatenate(within), np.concatenate(gain))
+        rival = find_rival(learner, batch, line.feature, reason, np.concatenate(within), np.concatenate(gain))
     return _Weighed(line, tried, np.broadcast_to(np.uint8(Form.THRESHOLD), len(score)), score, reason, *rival)
 
 
-def _find_rival(
+def find_rival(
     learner: Learner, batch: Batch, feature: int, reason: Reasons, within: Floats, gain: Floats
 ) -> tuple[int, float]:
     """As `ranking.find_eligible`: the first best candidate of a feature, and its part in C4.5's mean of gains."""

@@ -133,10 +133,14 @@ class ModelFiles:
                     self.remove(model_id, part)
         return left
 
+    def open_scratch(self) -> BinaryIO:
+        """A file without a name, of which nothing is left when it is closed or the process dies."""
+        return tempfile.TemporaryFile(dir=self.folder)
+
     def is_writable(self) -> bool:
         """Whether a file can be made in the folder now."""
         try:
-            tempfile.TemporaryFile(dir=self.folder).close()
+            self.open_scratch().close()
         except OSError:
             log.warning("the models directory cannot be written to", exc_info=True)
             return False

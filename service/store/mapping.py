@@ -34,6 +34,18 @@ def load_mapped(path: Path) -> dict[str, Any]:
     return mapped
 
 
+def release_pages(content: Any) -> None:  # noqa: ANN401 - as `load_mapped` has it
+    """Give pages back that were read to be unpacked; the system still has them at hand for whoever reads on."""
+    if isinstance(content, dict | list):
+        for part in content.values() if isinstance(content, dict) else content:
+            release_pages(part)
+        return
+    while isinstance(content, np.ndarray):
+        content = content.base
+    if isinstance(content, mmap.mmap):
+        content.madvise(mmap.MADV_DONTNEED)
+
+
 def raise_descriptor_limit() -> None:
     """Let this process and its children open more files, where that is theirs to decide: joblib maps each array."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -60,7 +60,7 @@ class ModelStore:
         self, database: Database, files: ModelFiles, requests: ModelFiles, cached: int, clock: Clock = read_clock
     ) -> None:
         self._database = database
-        self._files = files
+        self._files, self.open_scratch = files, files.open_scratch
         self.requests = requests
         self.jobs = JobStore(database, clock)
         self.aliases = AliasStore(database, clock)

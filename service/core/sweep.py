@@ -1,0 +1,134 @@
+"""All candidates of one large node in order, a portion at a time: weighed once to rank them, once more to show them.
+
+Between the two one number of each candidate is kept, nothing else; so the memory depends on the rows of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from tempfile import TemporaryFile
+from typing import BinaryIO
+
+import numpy as np
+
+from service.core.audit import Audited, Unranked, find_chosen, judge_candidates, rebuild_batch, weigh_run
+from service.core.c45 import find_many_valued, find_useful
+from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.judge import count_tried
+from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, walk_cuts
+from service.core.listing import Listing
+from service.core.ranks import Ranks
+from service.core.statistics import Ints
+from service.core.survey import find_rival
+from service.core.tree import LeafReason
+from service.core.weigh import Batch, Learner
+
+
+def sweep_node(
+    audited: Audited, node: int, measure: str | None = None, scratch: Callable[[], BinaryIO] = TemporaryFile
+) -> Iterator[Listing]:
+    """The candidates of a node in (feature, candidate) order, ranked by the run's selection or by a ``measure``.
+
+    ``scratch`` makes files that are gone when they are closed: one number of each candidate lies in one.
+    """
+    with scratch() as file, scratch() as other:
+        ranks, ahead = _rank_node(audited, node, Ranks(file))
+        taken = np.empty(0, np.int64) if audited.tree.is_leaf[node] else ahead[:1]
+        if measure is not None:
+            ranks, ahead = _rank_node(audited, node, Ranks(other), measure)
+        ranks.settle(ahead)
+        batch, begin = rebuild_batch(audited, np.array([node])), 0  # not before: there is room for one of the two
+        for feature in range(len(audited.learner.features)):
+            for found in _walk_feature(audited, batch, node, feature):
+                rank = ranks.read(len(found.within))
+                chosen = np.isin(np.arange(begin, begin := begin + len(rank)), taken)
+                if audited.tree.reason[node] == LeafReason.RAISED:
+                    chosen = find_chosen(audited, found.listing, rank)
+                yield replace(found.listing, rank=rank, chosen=chosen)
+
+
+def _walk_feature(audited: Audited, batch: Batch, node: int, feature: int) -> Iterator[Unranked]:
+    """The candidates of a feature: of classes some cuts at a time; else all, for what they share is slow to make."""
+    learner, nodes = audited.learner, np.array([node])
+    if batch.tally.classes and can_line(learner, batch, feature):
+        line = draw_line(learner, batch, feature)
+        if line.ends.any():  # else it is constant, which is a candidate as well
+            tried, runs = None, LineRuns(line)
+            if learner.parameters.cut_penalty:
+                tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
+            for table in walk_cuts(batch, line):
+                found = line.block, [add_neighbours(batch, line, table)], runs
+                yield judge_candidates(learner, audited.target, batch, nodes, [found], tried)
+            return
+    weighed = [weigh_run(learner, batch, np.array([feature]))]
+    yield judge_candidates(learner, audited.target, batch, nodes, weighed)
+
+
+def _find_keys(found: Unranked, measure: str | None) -> Floats:
+    """(candidate,) what ranks, the least first; NaN for what has no rank."""
+    listing = found.listing
+    score = listing.score if measure is None else listing.score_rows(measure, np.arange(len(listing.score)))
+    sign = 1.0 if measure in LOWER_IS_BETTER else -1.0
+    return np.where(listing.reason == 0, sign * score, np.nan)
+
+
+def _rank_node(audited: Audited, node: int, ranks: Ranks, measure: str | None = None) -> tuple[Ranks, Ints]:
+    """The keys of all candidates, and the places of those that rank before all others, in order.
+
+    That is as `ranking.build_keys` has it, or by a ``measure`` as `ranking.rank_by`.
+    """
+    learner, batch, begin = audited.learner, rebuild_batch(audited, np.array([node])), [0]
+    by_gain = measure is None and learner.parameters.selection == "c45"
+    rivals: list[_Rival] = []
+    for feature in range(len(learner.features)):
+        parts = []
+        for found in _walk_feature(audited, batch, node, feature):
+            keys = _find_keys(found, measure)
+            ranks.add(keys)
+            parts += [np.stack([found.listing.reason, found.within, found.gain, keys])] if by_gain else []
+        if by_gain:
+            reason, within, gain, keys = np.concatenate(parts, axis=1)
+            place, part = find_rival(learner, batch, feature, reason, within, gain)
+            rivals.append(_Rival(begin[-1] + place, part, np.nan if place < 0 else float(keys[place])))
+        begin.append(ranks.count)
+    if by_gain:
+        return ranks, _order_rivals(learner, batch, rivals)
+    best, tie_break = ranks.least, learner.objective.criterion.tie_break
+    tolerance = float(learner.objective.tolerance(batch.stats)[0]) if measure is None else TOLERANCE * abs(best)
+    ahead = ranks.find_up_to(best + tolerance) if best < np.inf else np.empty(0, np.int64)
+    if measure is None and tie_break:
+        ahead = ahead[np.argsort(-_break_ties(audited, batch, node, begin, ahead), kind="stable")]
+    return ranks, ahead
+
+
+def _break_ties(audited: Audited, batch: Batch, node: int, begin: list[int], place: Ints) -> Floats:
+    """What decides among the candidates at ascending ``place``, which are tied."""
+    ties = []
+    feature = np.searchsorted(begin, place, side="right") - 1
+    for index in np.unique(feature).tolist():
+        first = begin[index]
+        for found in _walk_feature(audited, batch, node, index):
+            rows = place[(place >= first) & (place < first + len(found.within))] - first
+            ties.append(found.listing.score_rows(str(audited.learner.objective.criterion.tie_break), rows))
+            first += len(found.within)
+    return np.concatenate([np.empty(0), *ties])
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """A feature's candidate that competes under C4.5's selection: its place, its part in the mean of gains, its key."""
+
+    place: int
+    gain: float
+    key: float
+
+
+def _order_rivals(learner: Learner, batch: Batch, rivals: list[_Rival]) -> Ints:
+    """The places of those that may compete: what is tied with the best, then by score."""
+    many_valued = find_many_valued(learner.features, batch.tally.all_rows)
+    useful = find_useful(np.array([[rival.gain for rival in rivals]]), many_valued)[0]
+    some = [rival for rival, fits in zip(rivals, useful, strict=True) if fits and not np.isnan(rival.key)]
+    place, key = np.array([rival.place for rival in some], np.int64), np.array([rival.key for rival in some])
+    tied = key <= key.min(initial=np.inf) + float(learner.objective.tolerance(batch.stats)[0])
+    return place[np.argsort(np.where(tied, -np.inf, key), kind="stable")]
