@@ -207,7 +207,10 @@ def _open_children(
     used = front.batch.used
     if used is not None:
         used = _use_up(learner, used[parent], splits.feature[parent])
-    batch = make_batch(target, entries, learner.objective, used)
+    label = None
+    if target.codes is not None and entries.source is not None:
+        label = front.batch.tally.label_entries.take(entries.source)
+    batch = make_batch(target, entries, learner.objective, used, label=label)
     if learner.directions is not None:
         batch = replace(batch, bounds=_narrow_bounds(learner, front.batch, batch, splits, children))
     depth = front.depth[parent] + 1

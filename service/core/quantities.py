@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 
+LONG = 2000
+"""Entries of runs that are counted one by one."""
 STEP = 2**14
 """Values are split so many at a time, which the processor's cache holds."""
 
@@ -73,6 +75,15 @@ def count_runs(start: Ints, end: int) -> Ints:
     ends = np.empty_like(start)
     ends[:-1], ends[-1] = start[1:], end
     return ends - start
+
+
+def count_true(mask: NDArray[np.bool_], start: Ints) -> Ints:
+    """(run,) how many are True in each run of ``mask: (entry,)``; runs begin at ``start: (run,)``, none is empty."""
+    if len(mask) < LONG * len(start):
+        return np.add.reduceat(mask, start, dtype=np.int64)
+    # many times as fast for each entry, and called for each run
+    ends = [*start[1:].tolist(), len(mask)]
+    return np.array([np.count_nonzero(mask[begin:end]) for begin, end in zip(start.tolist(), ends, strict=True)])
 
 
 def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = False) -> Quantity:

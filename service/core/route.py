@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.candidates import NO_ROUTE, Form, Lack
+from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
-from service.core.encoding import argsort_turns, smallest_unsigned
+from service.core.encoding import FEW_TURNS, argsort_turns, smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
 from service.core.parting import part_entries
+from service.core.quantities import count_true
 from service.core.route_bins import find_binned, route_by_bins
 from service.core.search import Splits, levels_of
 from service.core.statistics import Entries, Ints
 from service.core.weigh import Batch, Learner
 
 
-def route_entries(learner: Learner, batch: Batch, splits: Splits) -> Ints:
+def route_entries(learner: Learner, batch: Batch, splits: Splits) -> Route:
     """(entry,) the branch that each entry takes at its node; 0 at nodes without a split."""
     if splits.side is not None:
-        return splits.side.astype(np.int64)
+        return splits.side.view(np.int8)
     entries = batch.entries
-    branch = np.zeros(len(entries.row), np.int64)
+    few = splits.branches.max() <= np.iinfo(np.int8).max
+    branch: Route = np.zeros(len(entries.row), np.int8) if few else np.zeros(len(entries.row), np.int64)
     offset, table = _lay_out_categories(learner, splits)
     rows, feature = batch.rows, splits.feature
     if batch.binned is not None:
@@ -50,7 +52,8 @@ def route_entries(learner: Learner, batch: Batch, splits: Splits) -> Ints:
             went = np.where(missing, np.where(present, 0, splits.missing_to[node]), np.where(present, 1, went))
         branch[mine] = went
 
-    run_parallel(route, list(_split_by_feature(rows, feature)), worth=len(branch) > PARALLEL_CELLS)
+    if (feature >= 0).any():
+        run_parallel(route, list(_split_by_feature(rows, feature)), worth=len(branch) > PARALLEL_CELLS)
     return branch
 
 
@@ -81,6 +84,10 @@ def _lay_out_categories(learner: Learner, splits: Splits) -> tuple[Ints, Ints]:
     return offset, table
 
 
+Route: TypeAlias = NDArray[np.signedinteger]
+"""(entry,) branches, or `NO_ROUTE`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Children:
     """Children of the nodes of a batch, by parent and branch, with what comes to them.
@@ -96,41 +103,102 @@ class Children:
     share: Floats
 
 
-def send_entries(learner: Learner, batch: Batch, route: Ints, branches: Ints) -> Children:
-    """Entries to children, by the ``route: (entry,)``; `NO_ROUTE` is parted among all or stays.
+def send_entries(learner: Learner, batch: Batch, route: Route, branches: Ints) -> Children:
+    """Entries to children, by the ``route``; `NO_ROUTE` is parted among all or stays.
 
     ``branches: (node,)`` counts the children, 0 where there is no split.
     """
     first = branches.cumsum() - branches
     parent = np.arange(len(branches)).repeat(branches)
     branch = np.arange(len(parent)) - first[parent]
-    child = np.where(branches > 0, first, -1).repeat(batch.rows) + route
-    if learner.lack is Lack.APART:
+    if learner.parts_rows:
+        child = np.where(branches > 0, first, -1).repeat(batch.rows) + route
         lost = (branches > 0)[batch.entries.node] & (route < 0)
         child[lost] = -1
-        if learner.parts_rows:
-            entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
-            rows = np.bincount(entries.node, minlength=len(parent))
-            some = np.flatnonzero(rows)
-            entries = replace(entries, node=np.repeat(np.arange(len(some)), rows[some]), nodes=len(some))
-            return Children(entries, some, parent, branch, share)
-    entries, some = _group_by_turns(batch.entries, child, parent, branch)
+        entries, share = part_entries(batch, child, np.flatnonzero(lost), parent)
+        rows = np.bincount(entries.node, minlength=len(parent))
+        some = np.flatnonzero(rows)
+        entries = replace(entries, node=np.repeat(np.arange(len(some)), rows[some]), nodes=len(some))
+        return Children(entries, some, parent, branch, share)
+    entries, some = _group_by_turns(batch, route, branches, parent, branch)
     return Children(entries, some, parent, branch, np.ones(len(parent)))
 
 
-def _group_by_turns(entries: Entries, child: Ints, parent: Ints, branch: Ints) -> tuple[Entries, Ints]:
-    """The entries with a ``child: (entry,)``, -1 without, grouped by it, and (node,) the children with rows.
+def _group_by_turns(batch: Batch, route: Route, branches: Ints, parent: Ints, branch: Ints) -> tuple[Entries, Ints]:
+    """The entries that have a child, grouped by it, and (node,) the children with rows.
 
     Of each parent's children that with the fewest rows comes in the first turn, the next in the second, and so on;
     within a turn they stand as their parents do, so that each turn's entries only have to be looked out.
     """
+    turns = int(branches.max())
+    if turns == 2 and route.dtype == np.int8:
+        turn, of_entry, rows = _tell_two_turns(batch, route, branches)
+    else:
+        turn, of_entry, rows = _tell_turns(batch, route, branches, parent, branch)
+    some = turn.argsort(kind="stable")
+    some = some[rows[some] > 0]
+    rows = rows[some]
+    if len(route) <= PORTION or turns > FEW_TURNS:
+        order = argsort_turns(of_entry, turns)
+        routed = batch.entries.take(order, np.arange(len(some)).repeat(rows), len(some))
+        return replace(routed, source=order), some
+    return _look_out(batch.entries, of_entry, np.bincount(turn[some], rows, turns).astype(np.int64), rows), some
+
+
+def _tell_two_turns(
+    batch: Batch, route: Route, branches: Ints
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger], Ints]:
+    """As `_tell_turns`, where nodes have two children or none."""
+    start = batch.starts()
+    right = count_true(route == 1, start)
+    left = count_true(route == 0, start)
+    split = branches > 0
+    larger = left > right
+    # the branch, or the other one where the left child is the larger; more than 1 without a child
+    of_entry = np.where(split, larger, 2).astype(np.uint8).repeat(batch.rows)
+    of_entry ^= route.view(np.uint8)
+    turn = np.stack([larger, ~larger], axis=1)[split].ravel().astype(np.uint8)
+    return turn, of_entry, np.stack([left, right], axis=1)[split].ravel()
+
+
+def _tell_turns(
+    batch: Batch, route: Route, branches: Ints, parent: Ints, branch: Ints
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger], Ints]:
+    """The turns of children (child,), and of entries (entry,), as many as there are where they have no child.
+
+    Also how many rows come to each child.
+    """
+    child = np.where(branches > 0, branches.cumsum() - branches, -1).repeat(batch.rows) + route
+    child[(route < 0)] = -1
     rows = np.bincount(child + 1, minlength=len(parent) + 1)[1:]
-    turns = int(branch.max()) + 1
+    turns = int(branches.max())
     # what has no child, -1, reads the last place
     turn = np.full(len(parent) + 1, turns, smallest_unsigned(turns))
     turn[np.lexsort((rows, parent))] = branch
-    order = argsort_turns(turn[child], turns)
-    some = turn[:-1].argsort(kind="stable")
-    some = some[rows[some] > 0]
-    routed = entries.take(order, np.arange(len(some)).repeat(rows[some]), len(some))
-    return replace(routed, source=order), some
+    return turn[:-1], turn[child], rows
+
+
+PORTION = 2**16
+"""Entries are looked out so many at a time: memory for all at once would have to be fetched for each step."""
+
+
+def _look_out(entries: Entries, turn: NDArray[np.unsignedinteger], of_turn: Ints, rows: Ints) -> Entries:
+    """The entries of each turn, ``of_turn: (turn,)`` of them, one turn after the other; ``rows: (node,)`` of nodes."""
+    total, places = int(of_turn.sum()), (of_turn.cumsum() - of_turn).tolist()
+    row, source = np.empty(total, np.int64), np.empty(total, np.int64)
+    weight = None if entries.weight is None else np.empty(total)
+
+    def fill(one: int) -> None:
+        end = places[one]
+        for begin in range(0, len(turn), PORTION):
+            inside = slice(begin, begin + PORTION)
+            at = np.flatnonzero(turn[inside] == one)
+            to = slice(end, end + len(at))
+            row[to] = entries.row[inside].take(at)
+            np.add(at, begin, out=source[to])
+            if weight is not None and entries.weight is not None:
+                weight[to] = entries.weight[inside].take(at)
+            end = to.stop
+
+    run_parallel(fill, range(len(places)))
+    return Entries(row, np.arange(len(rows)).repeat(rows), len(rows), weight, source)

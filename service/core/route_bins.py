@@ -7,6 +7,7 @@ higher one than the first row on the right goes right. Only where both are in on
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.bins import Binned
 from service.core.candidates import Form
@@ -22,7 +23,9 @@ def find_binned(batch: Batch, splits: Splits) -> Ints:
     return np.flatnonzero(np.isin(splits.feature, batch.binned.feature) & (splits.form == Form.THRESHOLD))
 
 
-def route_by_bins(learner: Learner, batch: Batch, binned: Binned, splits: Splits, nodes: Ints, out: Ints) -> None:
+def route_by_bins(
+    learner: Learner, batch: Batch, binned: Binned, splits: Splits, nodes: Ints, out: NDArray[np.signedinteger]
+) -> None:
     """Write the branches of the entries of ``nodes``, which `find_binned` gave, to ``out: (entry,)``."""
     ends = np.cumsum(batch.rows)
     lines = np.searchsorted(binned.feature, splits.feature[nodes])

@@ -19,7 +19,7 @@ from service.core.criteria import Floats
 from service.core.deviations import TINY, rise_above
 from service.core.encoding import smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.quantities import Quantity, Ranking, count_runs, find_starts, rank_targets, split_values
+from service.core.quantities import Quantity, Ranking, count_runs, count_true, find_starts, rank_targets, split_values
 from service.core.schema import Statistic, Target
 
 FEW_CLASSES = 8
@@ -27,6 +27,7 @@ FEW_CLASSES = 8
 FEW_ENTRIES = 5000
 """So are fewer rows."""
 Ints = NDArray[np.int64]
+Labels: TypeAlias = NDArray[np.unsignedinteger]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
 
 
@@ -59,13 +60,13 @@ class Tally:
     ``stats: (channel, group)`` of them.
     """
 
-    def __init__(self, target: Target, entries: Entries) -> None:
+    def __init__(self, target: Target, entries: Entries, label: Labels | None = None) -> None:
         self.classes = len(target.classes) if target.is_classification else 0
         self._unit = entries.weight is None
         self._rows, self._entry_row, self._row_label = target.rows, entries.row, target.codes
-        self._label = (
-            None if target.codes is None else target.codes[entries.row].astype(smallest_unsigned(len(target.classes)))
-        )
+        self._label = label
+        if label is None and target.codes is not None:
+            self._label = target.codes[entries.row].astype(smallest_unsigned(len(target.classes)))
         self._whole_weight = (
             Quantity() if entries.weight is None else split_values(entries.weight, entries.node, entries.nodes)
         )
@@ -140,7 +141,7 @@ class Tally:
         return part
 
     @property
-    def label_entries(self) -> NDArray[np.unsignedinteger]:
+    def label_entries(self) -> Labels:
         """(entry,) the class of each entry; there are classes."""
         if self._label is None:
             raise ValueError("numbers have no classes")
@@ -341,5 +342,5 @@ class Tally:
 def _add_stretches(amount: NDArray[Any], start: Ints) -> Ints:
     """(stretch,) sums of whole numbers, or of True, between one start and the next."""
     if amount.dtype == bool:
-        return np.add.reduceat(amount, start, dtype=np.int64)
+        return count_true(amount, start)
     return np.add.reduceat(amount, start).astype(np.int64)

@@ -33,7 +33,7 @@ from service.core.quantities import count_runs, find_starts
 from service.core.runs import Weighed
 from service.core.scan import Grouping, Ordered, scan_cuts
 from service.core.schema import Target
-from service.core.statistics import Entries, Ints, Selection, Tally
+from service.core.statistics import Entries, Ints, Labels, Selection, Tally
 from service.core.subsets import weigh_multiway, weigh_subsets
 
 BLOCK_CELLS = 250_000
@@ -173,9 +173,13 @@ def make_batch(
     objective: Objective,
     used: NDArray[np.bool_] | None = None,
     bounds: Floats | None = None,
+    label: Labels | None = None,
 ) -> Batch:
-    """The statistics of the nodes that ``entries`` are in; every node has at least one entry."""
-    tally = Tally(target, entries)
+    """The statistics of the nodes that ``entries`` are in; every node has at least one entry.
+
+    ``label: (entry,)`` are their classes, where these are at hand.
+    """
+    tally = Tally(target, entries, label)
     start = find_starts(entries.node, entries.nodes)
     sums = tally.sum_nodes(entries.node, start)
     stats = tally.combine(sums, np.arange(entries.nodes))
