@@ -221,7 +221,8 @@ def _open_children(
     keep = reason == 0
     _settle(growth, Open(batch, ids, depth), ~keep)
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
-        small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned))
+        ahead = (learner.parameters.max_depth or target.rows) - depth
+        small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned, ahead))
         if small.any():
             growth.waiting.append(Open(batch.keep(small), ids[small], depth[small]))
         keep &= ~small
