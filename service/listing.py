@@ -19,7 +19,8 @@ from service.core.listing import Listing
 from service.core.ranking import count_better, rank_by
 from service.core.statistics import Ints
 from service.core.surpass import count_surpassing
-from service.core.survey import LARGE_CELLS, Survey, survey_by, survey_node
+from service.core.survey import LARGE_CELLS, Survey
+from service.core.surveyor import survey_by, survey_node
 from service.core.tree import Tree
 from service.listing_filters import find_wanted
 from service.listing_large import LargeView

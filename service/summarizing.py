@@ -11,7 +11,8 @@ from service.core.learn import Learnt
 from service.core.listing import Listing
 from service.core.schema import Target
 from service.core.statistics import Ints
-from service.core.survey import LARGE_CELLS, survey_node
+from service.core.survey import LARGE_CELLS
+from service.core.surveyor import survey_node
 from service.listing_large import LargeView
 from service.rendering_candidates import show_candidates, show_listed_head
 from service.split_query import SplitQuery

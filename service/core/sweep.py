@@ -20,7 +20,7 @@ from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, wa
 from service.core.listing import Listing
 from service.core.ranks import Ranks
 from service.core.statistics import Ints
-from service.core.survey import find_rival
+from service.core.surveyor import find_rival
 from service.core.tree import LeafReason
 from service.core.weigh import Batch, Learner
 

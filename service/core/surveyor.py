@@ -1,0 +1,178 @@
+"""Surveys of large nodes are made: every candidate weighed and judged, feature by feature, by any measure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.audit import Audited, find_chosen, judge_candidates, rate_table, rebuild_batch, weigh_run
+from service.core.c45 import find_many_valued, find_useful
+from service.core.candidates import Form
+from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.judge import Reason, count_tried
+from service.core.lines import Line, can_line, draw_line, walk_cuts
+from service.core.listing import gather_branches, score_branches
+from service.core.parallel import run_parallel
+from service.core.rescore import Restated
+from service.core.statistics import Ints
+from service.core.survey import Reasons, Survey, weigh_some
+from service.core.tree import LeafReason
+from service.core.weigh import Batch, Learner
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What is kept of a feature; ``score``, ``reason``, ``form``: (candidate,).
+
+    ``rival`` is the place of the candidate that competes for it under C4.5's selection (-1: none), with its ``gain``.
+    """
+
+    line: Line | None
+    tried: Floats | None
+    form: NDArray[np.uint8]
+    score: Floats
+    reason: Reasons
+    rival: int
+    gain: float
+
+
+def survey_node(audited: Audited, node: int) -> Survey:
+    """Weigh and judge every candidate of one node, feature by feature."""
+    batch = rebuild_batch(audited, np.array([node]))
+    if batch.tally.classes:
+        batch.tally.spread_over_rows()  # once, for all features share it
+    found = run_parallel(partial(_weigh_feature, audited, batch, node), range(len(audited.learner.features)))
+    none = np.empty(0, np.int64)
+    survey = Survey(
+        node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
+        [each.tried for each in found], [each.form for each in found], audited.learner.objective.criterion.measure,
+        [each.score for each in found], [each.reason for each in found], np.empty(0), none, none,
+        Restated(audited.target, batch.entries),
+    )  # fmt: skip
+    survey = replace(survey, highest=_find_highest(survey))
+    survey = replace(survey, ahead=_find_ahead(audited, survey, found))
+    return replace(survey, chosen=_find_chosen(audited, survey))
+
+
+def _weigh_feature(audited: Audited, batch: Batch, node: int, feature: int) -> _Weighed:
+    learner = audited.learner
+    if can_line(learner, batch, feature):
+        line = draw_line(learner, batch, feature)
+        if line.ends.any():  # else it is constant, which is a candidate as well
+            return _walk(learner, batch, line)
+    found = judge_candidates(
+        learner, audited.target, batch, np.array([node]), [weigh_run(learner, batch, np.array([feature]))]
+    )
+    listing = found.listing
+    forms = np.array([table.form for table in listing.tables], np.uint8)[listing.table]
+    reason = listing.reason.astype(np.uint8)
+    rival, gain = find_rival(learner, batch, feature, reason, found.within, found.gain)
+    return _Weighed(None, None, forms, listing.score, reason, rival, gain)
+
+
+def _walk(learner: Learner, batch: Batch, line: Line) -> _Weighed:
+    """Weigh every cut of a line."""
+    tried = None
+    if learner.parameters.cut_penalty:
+        tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
+    parts = [rate_table(learner, batch, line.block, table, tried) for table in walk_cuts(batch, line)]
+    reasons, within, scores, gain = zip(*parts, strict=True)
+    reason, score = np.concatenate(reasons), np.concatenate(scores)
+    rival = -1, -np.inf
+    if learner.parameters.selection == "c45":
+        rival = find_rival(learner, batch, line.feature, reason, np.concatenate(within), np.concatenate(gain))
+    return _Weighed(line, tried, np.broadcast_to(np.uint8(Form.THRESHOLD), len(score)), score, reason, *rival)
+
+
+def find_rival(
+    learner: Learner, batch: Batch, feature: int, reason: Reasons, within: Floats, gain: Floats
+) -> tuple[int, float]:
+    """As `ranking.find_eligible`: the first best candidate of a feature, and its part in C4.5's mean of gains."""
+    best, ordered = within.max(initial=-np.inf), learner.is_ordered(feature)
+    if best == -np.inf:
+        return -1, 0.0 if not ordered and (reason == Reason.NO_IMPROVEMENT).any() else -np.inf
+    tolerance = learner.objective.tolerance(batch.stats, "c45" if ordered else "criterion")[0]
+    first = int(np.argmax(within >= best - tolerance))
+    return first, float(gain[first])
+
+
+def _find_ahead(audited: Audited, survey: Survey, found: list[_Weighed]) -> Ints:
+    """What ranks before all others, in order, as in `ranking.build_keys`."""
+    learner, batch = audited.learner, survey.batch
+    tolerance = float(learner.objective.tolerance(batch.stats)[0])
+    if learner.parameters.selection != "c45":
+        return _find_tied(audited, survey, tolerance, learner.objective.criterion.tie_break)
+    gains = np.array([[each.gain for each in found]])
+    useful = find_useful(gains, find_many_valued(learner.features, batch.tally.all_rows))[0]
+    rivals = np.array([f for f, each in enumerate(found) if useful[f] and each.rival >= 0], np.int64)
+    place = survey.begin[rivals] + np.array([found[f].rival for f in rivals], np.int64)
+    score = survey.look_up(place)[0]
+    near = score >= score.max(initial=-np.inf) - tolerance
+    return np.concatenate([place[near], place[~near][np.argsort(-score[~near], kind="stable")]])
+
+
+def _find_highest(survey: Survey) -> Floats:
+    """(feature,) the best score of its admissible candidates; -inf where there is none."""
+
+    def find(feature: int) -> float:
+        return float(survey.score[feature].max(initial=-np.inf, where=survey.reason[feature] == 0))
+
+    return np.array(run_parallel(find, survey.features))
+
+
+def _find_tied(audited: Audited, survey: Survey, tolerance: float, tie_break: str | None) -> Ints:
+    """What is tied with the best, in the order of the measure that decides among it, if any does."""
+    best = survey.highest.max(initial=-np.inf)
+    tied, tie = [np.empty(0, np.int64)], [np.empty(0)]
+    for feature in np.flatnonzero((survey.highest >= best - tolerance) & (survey.highest > -np.inf)).tolist():
+        near = np.flatnonzero((survey.score[feature] >= best - tolerance) & (survey.reason[feature] == 0))
+        tied.append(near + survey.begin[feature])
+        if tie_break:
+            tie.append(weigh_some(audited, survey, feature, near).score_rows(tie_break, np.arange(len(near))))
+    place = np.concatenate(tied)
+    return place[np.argsort(-np.concatenate(tie), kind="stable")] if tie_break else place
+
+
+def _find_chosen(audited: Audited, survey: Survey) -> Ints:
+    """The candidates that the tree took."""
+    tree = audited.tree
+    if tree.is_leaf[survey.node]:
+        return np.empty(0, np.int64)
+    if tree.reason[survey.node] != LeafReason.RAISED:
+        return survey.find_best(survey.everything(), 1)
+    feature = int(tree.feature[survey.node])
+    listing = weigh_some(audited, survey, feature, np.arange(len(survey.score[feature])))
+    return np.asarray(np.flatnonzero(find_chosen(audited, listing, listing.rank)) + survey.begin[feature])
+
+
+def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
+    """The same node ranked by another measure, as `ranking.rank_by` does."""
+    if measure == survey.measure and audited.learner.parameters.cut_penalty is None:
+        return survey
+    scores = run_parallel(partial(_score_feature, audited, survey, measure), survey.features)
+    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
+    reasons = [
+        np.where(np.isnan(score) & (reason == 0), np.uint8(Reason.UNDEFINED), reason)
+        for score, reason in zip(scores, survey.reason, strict=True)
+    ]
+    scores = [score * sign for score in scores]
+    by = replace(survey, measure=measure, score=scores, reason=reasons, ahead=np.empty(0, np.int64))
+    by = replace(by, highest=_find_highest(by))
+    best = by.highest.max(initial=-np.inf)
+    return replace(by, ahead=_find_tied(audited, by, TOLERANCE * abs(best) if np.isfinite(best) else 0.0, None))
+
+
+def _score_feature(audited: Audited, survey: Survey, measure: str, feature: int) -> Floats:
+    """(candidate,) the scores of a feature's candidates."""
+    objective, line = audited.learner.objective, survey.line[feature]
+    if line is None or measure not in objective.measures():
+        inside = np.arange(len(survey.score[feature]))
+        return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
+    parts = []
+    for table in walk_cuts(survey.batch, line, scored=False):
+        place = np.arange(len(table.segment))
+        parts.append(score_branches(objective, *gather_branches(table, place), measure)[: len(place)])
+    return np.concatenate(parts)
