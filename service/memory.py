@@ -10,7 +10,7 @@ import ctypes
 import gc
 from contextlib import suppress
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
 _LARGEST = 1 << 25
 """Bytes, the most that glibc takes: arrays that are larger go back to the system when they are freed."""
 
@@ -18,10 +18,11 @@ _LARGEST = 1 << 25
 def keep_freed_memory() -> None:
     """Set what glibc arrives at by itself once 32 MiB were freed in one piece; other C libraries stay as they are.
 
-    At most 64 MiB stay free at the end of each thread's memory.
+    All threads take from one store, so that what one freed serves another, and at most 64 MiB stay free at its end:
+    threads that take turns for the interpreter seldom ask it at once.
     """
     with suppress(AttributeError):
-        for option, size in ((_MMAP_THRESHOLD, _LARGEST), (_TRIM_THRESHOLD, 2 * _LARGEST)):
+        for option, size in ((_MMAP_THRESHOLD, _LARGEST), (_TRIM_THRESHOLD, 2 * _LARGEST), (_ARENA_MAX, 1)):
             ctypes.CDLL(None).mallopt(option, size)
 
 

@@ -28,7 +28,7 @@ STRETCH = 2**18
 """About so many entries are counted together, more where they have many classes."""
 FILL = 16
 """Entries that are counted together are at least so many times the cells of a node."""
-ROOM = 1
+ROOM = 0.5
 """Tables are kept up while they take no more than so many times the memory of the bins."""
 
 
