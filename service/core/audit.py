@@ -15,7 +15,7 @@ from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
 from service.core.guide import are_floats, lay_out
-from service.core.judge import judge
+from service.core.judge import judge, select_within
 from service.core.learn import prepare_target
 from service.core.listing import Listing
 from service.core.monotonic import find_bounds
@@ -219,7 +219,9 @@ def rate_table(
     known = branches.sum(1)
     with np.errstate(invalid="ignore"):
         score = objective.score(branches, known, gone, judged.price)
-        gain = objective.score_within(branches, known, "c45", gone, judged.price)
+        gain = judged.within
+        if select_within(learner, block) != "c45":
+            gain = objective.score_within(branches, known, "c45", gone, judged.price)
     return judged.reason, within, score, gain
 
 

@@ -14,7 +14,7 @@ from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.lines import Line, can_line, draw_line, walk_cuts
-from service.core.listing import gather_branches, score_branches
+from service.core.listing import SIDE_BY_SIDE, gather_branches, score_branches
 from service.core.parallel import run_parallel
 from service.core.rescore import Restated
 from service.core.statistics import Ints
@@ -174,5 +174,7 @@ def _score_feature(audited: Audited, survey: Survey, measure: str, feature: int)
     parts = []
     for table in walk_cuts(survey.batch, line, scored=False):
         place = np.arange(len(table.segment))
-        parts.append(score_branches(objective, *gather_branches(table, place), measure)[: len(place)])
+        few = len(place) < SIDE_BY_SIDE
+        branches, gone = gather_branches(table, place) if few else (table.branches, table.gone)
+        parts.append(score_branches(objective, branches, gone, measure)[: len(place)])
     return np.concatenate(parts)
