@@ -191,7 +191,9 @@ class Tally:
             whole = plane.dtype.kind in "bi"
             total = np.cumsum(plane if whole else plane.astype(np.int64), axis=1, dtype=np.int64)
             base = np.where(start > 0, total[:, start - 1], 0).ravel()
-            left.append(total.ravel()[cut] - base[segment])
+            upto_cut = total.ravel().take(cut)
+            # in a single node nothing lies before
+            left.append(upto_cut - base.take(segment) if len(start) > 1 else upto_cut)
             if last is not None:
                 upto = np.where(last >= start, total[line, last], base.reshape(last.shape))
                 known.append(upto.ravel() - base)
@@ -205,12 +207,12 @@ class Tally:
     def _list_planes(self, row: NDArray[np.integer], by_entry: bool, scored: bool) -> Iterator[NDArray[Any]]:
         """What each entry adds to each sum: per quantity, part and class an array like ``row``."""
         labels = self._label if by_entry else self._row_label
-        label = None if labels is None else labels[row]
+        label = None if labels is None else labels.take(row)
         quantities = self.quantities[: self.scored] if scored else self.quantities
         summed: Sequence[Sequence[Floats]] = [quantity.parts for quantity in quantities]
         for parts in summed if by_entry else self.spread_over_rows():
             for part in parts or (None,):
-                amount = None if part is None else part[row]
+                amount = None if part is None else part.take(row)
                 if label is None:
                     yield np.ones(row.shape, np.int8) if amount is None else amount
                     continue
