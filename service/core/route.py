@@ -157,8 +157,11 @@ def _tell_two_turns(
     # the branch, or the other one where the left child is the larger; more than 1 without a child
     of_entry = np.where(split, larger, 2).astype(np.uint8).repeat(batch.rows)
     of_entry ^= route.view(np.uint8)
-    turn = np.stack([larger, ~larger], axis=1)[split].ravel().astype(np.uint8)
-    return turn, of_entry, np.stack([left, right], axis=1)[split].ravel()
+    turn = larger[split].repeat(2)
+    turn[1::2] ^= True
+    rows = np.empty(len(turn), np.int64)
+    rows[::2], rows[1::2] = left[split], right[split]
+    return turn.view(np.uint8), of_entry, rows
 
 
 def _tell_turns(

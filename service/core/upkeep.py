@@ -47,8 +47,9 @@ def can_scan(learner: Learner, feature: int) -> bool:
 
 def pass_on(above: Batch, batch: Batch, parent: Ints, rows: int) -> Batch:
     """``batch``, children of the nodes ``parent: (node,)`` of ``above``, with the ordered rows or bins of these."""
-    source, batch = batch.entries.source, replace(batch, entries=replace(batch.entries, source=None))
+    source = batch.entries.source
     if above.binned is not None and source is not None:
+        batch = replace(batch, entries=replace(batch.entries, source=None))
         return keep_up(replace(batch, binned=above.binned.reorder(source)), above, parent)
     if above.ordered is not None:
         return replace(batch, ordered=above.ordered.regroup(batch.entries, parent, rows))
