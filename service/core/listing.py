@@ -92,7 +92,8 @@ def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | No
     Also what is in none of them (channel, candidate), None where that is nothing.
     """
     at = pad_places(place)
-    return np.take(table.branches, at, axis=2), table.take_gone(at)
+    # np.take would copy a whole table whose classes do not lie apart in memory
+    return np.ascontiguousarray(table.branches[:, :, at]), table.take_gone(at)
 
 
 def score_branches(objective: Objective, branches: Floats, gone: Floats | None, measure: str) -> Floats:

@@ -24,7 +24,7 @@ from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
 from service.core.weigh import Batch
 
-LARGE_CELLS = 600_000
+LARGE_CELLS = 500_000
 """A node of more rows x features is surveyed."""
 COUNTED = 20_000
 """The ranks of more candidates than this at a time are sorted out, and not counted."""
