@@ -53,9 +53,10 @@ def concentrate_numbers(stats: Floats) -> Floats:
 
 
 def gini(stats: Floats) -> Floats:
-    """1 - sum p^2; 0 where nothing weighs."""
+    """1 - sum p^2; 0 where nothing weighs, and without rounding where one class has all the weight."""
     weight = stats.sum(0)
-    return np.asarray(np.maximum((weight > 0) - divide(concentrate_gini(stats), weight), 0.0))
+    mixed = weight > stats.max(0)
+    return np.asarray(np.maximum(mixed - divide(concentrate_gini(stats), weight), 0.0))
 
 
 def entropy(stats: Floats) -> Floats:

@@ -135,6 +135,13 @@ def test_a_branch_without_weight_is_none(branches: list[list[int]]) -> None:
         assert measure(name, branches + empty) == pytest.approx(measure(name, branches), abs=1e-12, nan_ok=True), name
 
 
+@given(st.floats(1e-6, 1e6), st.integers(1, 9))
+def test_one_class_is_pure_whatever_it_weighs(weight: float, others: int) -> None:
+    """The impurity of a single class is exactly 0: rounding must not make a node worth a split."""
+    stats = np.array([weight, *[0.0] * others])
+    assert GINI.impurity(stats) == ENTROPY.impurity(stats) == 0
+
+
 def test_what_is_undefined_is_nan() -> None:
     """Goodness and twoing of three branches or of one, and ratios of one branch, have no value."""
     assert math.isnan(measure("goodness", OUTLOOK))

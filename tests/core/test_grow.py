@@ -397,6 +397,16 @@ def test_progress_is_told() -> None:
     assert all(one >= other for (_, one), (_, other) in pairwise(told))
 
 
+@pytest.mark.parametrize("sizes", [SORTED, Sizes(coarse=1, scan=0)], ids=["sorted", "binned"])
+@pytest.mark.parametrize("parameters", [{}, {"class_weight": "balanced"}], ids=["plain", "balanced"])
+def test_pure_nodes_are_leaves(parameters: dict[str, Any], sizes: Sizes) -> None:
+    """Real weights make no pure node look mixed: whatever is split has two classes."""
+    source = np.random.default_rng(47)
+    columns = random_columns(source, 600, gaps=False)
+    tree = grow_by(sizes, columns, random_target(source, columns, 10, "real"), parameters).tree
+    assert ((tree.counts > 0).sum(0)[~tree.is_leaf] > 1).all()
+
+
 def test_leaves_say_why() -> None:
     """Each leaf has the reason that ended it, by bins as by sorting."""
     source = np.random.default_rng(6)
