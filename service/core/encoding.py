@@ -254,7 +254,8 @@ def find_midpoints(low: Numbers, high: Numbers) -> tuple[NDArray[np.float64], In
     low, high = low.astype(np.float64), high.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         middle = (low + high) / 2
-        middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
+        if not np.isfinite(middle).all():
+            middle = np.where(np.isfinite(middle), middle, low / 2 + high / 2)
     # rounding, or an infinite neighbour, may put the middle on the upper value: then the lower one separates
     return np.where((middle >= low) & (middle < high), middle, low), np.zeros(len(low), np.int64)
 

@@ -144,7 +144,7 @@ def _search_screened(learner: Learner, batch: Batch, ordered: Ordered) -> Splits
     score = learner.objective.score(branches, branches.sum(1))
     allowed = (score > tolerance[sides.node]) & (score >= learner.parameters.min_gain)
     best = splits.score.copy()
-    np.maximum.at(best, sides.node, np.where(allowed, score, -np.inf))
+    np.maximum.at(best, sides.node[allowed], score[allowed])
     # backwards, so that the first of a node is written last
     tied = (allowed & (score >= (best - tolerance)[sides.node])).nonzero()[0][::-1]
     first = np.full(nodes, -1)

@@ -22,7 +22,7 @@ def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:
     """
     if learner.parts_rows:
         return batch  # what is kept up by row knows of one entry only
-    lines = np.flatnonzero([can_scan(learner, f) for f in range(len(learner.features))])
+    lines = np.array([f for f in range(len(learner.features)) if can_scan(learner, f)], np.int64)
     if not few and len(batch.entries.row) >= learner.sizes.coarse and can_bound(learner):
         numeric = np.array([learner.features[f].feature.kind == "numeric" for f in lines], bool)
         if numeric.any():
