@@ -224,7 +224,9 @@ def _open_children(
         ahead = (learner.parameters.max_depth or target.rows) - depth
         small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned, ahead))
         if small.any():
-            growth.waiting.append(Open(batch.keep(small), ids[small], depth[small]))
+            waits = batch.keep(small)
+            waits = replace(waits, entries=replace(waits.entries, source=None))
+            growth.waiting.append(Open(waits, ids[small], depth[small]))
         keep &= ~small
     if not keep.any():
         return None
