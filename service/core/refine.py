@@ -22,8 +22,10 @@ from service.core.screen_grid import find_slack, screen_grid
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 
-FINE = 32
-"""A bin that is looked at closer is parted into so many, evenly in value."""
+FINE = (16, 256)
+"""A bin that is looked at closer is parted into so many at least and at most, evenly in value,"""
+FINE_ROWS = 32
+"""so that each has about so many rows."""
 FEW_ROWS = 500
 """So few rows are sorted at once."""
 
@@ -198,18 +200,19 @@ def _look_closer(
 ) -> list[Cuts]:
     """Part the ``alive: (group, bin)`` bins, whose rows are the ``crowd``, into finer ones."""
     group, bin_ = np.nonzero(alive)
+    fine = int(np.clip(2 ** np.ceil(np.log2(len(crowd.row) / len(group) / FINE_ROWS)), *FINE))
     node = one.grid.node[group]
     run = (np.cumsum(alive) - 1).take(crowd.cell)
-    spot = run * FINE + (crowd.spot - crowd.cell) * FINE
+    spot = run * fine + (crowd.spot - crowd.cell) * fine
     crowd = replace(crowd, cell=spot.astype(np.int64), spot=spot)
-    tally, cells = batch.tally.take(crowd.entry, slice(None)), len(node) * FINE
+    tally, cells = batch.tally.take(crowd.entry, slice(None)), len(node) * fine
     sums = tally.sum_scored(tally.key(crowd.cell, cells), cells)
-    rows = tally.count_rows(sums, crowd.cell, cells).reshape(-1, FINE)
+    rows = tally.count_rows(sums, crowd.cell, cells).reshape(-1, fine)
     squares = None
     if not tally.classes:
-        total = np.bincount(crowd.cell, tally.squares.parts[0], cells).reshape(-1, FINE)
+        total = np.bincount(crowd.cell, tally.squares.parts[0], cells).reshape(-1, fine)
         squares = tally.bound_squares(total, rows, node[:, None])
-    grid = build_grid(node, group, [s.reshape(len(s), -1, FINE) for s in sums], rows, squares)
+    grid = build_grid(node, group, [s.reshape(len(s), -1, fine) for s in sums], rows, squares)
     below = [(upto - own)[:, group, bin_] for upto, own in zip(one.grid.upto, one.grid.own, strict=True)]
     grid = lift_grid(grid, below, (one.grid.rows_upto - one.grid.rows)[group, bin_])
     score = screen_grid if one.screened else score_grid
