@@ -15,6 +15,8 @@ pytestmark = pytest.mark.system
 LATER = {"Prefer": "respond-async"}
 SECONDS = 1
 ROWS = 60_000
+SLOW = {"class_weight": "balanced"}
+"""What makes a training of so many rows take longer than the timeout."""
 
 
 def test_a_job_longer_than_the_timeout(serve: Serve) -> None:
@@ -22,7 +24,7 @@ def test_a_job_longer_than_the_timeout(serve: Serve) -> None:
     server = serve(TREEWRIGHT_WORKER="true", TREEWRIGHT_TIMEOUT=str(SECONDS))
     client = server.client
     refused = train_numbers(ROWS, loss=[[0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    jobs = [client.ask("POST", "/train", body, LATER) for body in (train_numbers(ROWS), refused)]
+    jobs = [client.ask("POST", "/train", body, LATER) for body in (train_numbers(ROWS, **SLOW), refused)]
     assert [job.status for job in jobs] == [202, 202]
     web = server.workers()
     seen: list[dict[str, Any]] = []
@@ -50,7 +52,7 @@ def test_waited_for_longer_than_the_timeout(serve: Serve) -> None:
     """A caller who waits for a long training is answered all the same: its process is at work, not silent (S3)."""
     server = serve(TREEWRIGHT_TIMEOUT=str(SECONDS))
     web = server.workers()
-    answer = server.client.post("/train", train_numbers(ROWS))
+    answer = server.client.post("/train", train_numbers(ROWS, **SLOW))
     assert answer.status == 201, answer.body
     assert answer.body["training"]["rows"] == ROWS
     assert server.workers() == web
@@ -60,7 +62,7 @@ def test_stopped_with_less_time_than_a_job_takes(serve: Serve) -> None:
     """SIGTERM with a grace shorter than the training: the job is given back, and ends after the next start (S3)."""
     settings = {"TREEWRIGHT_WORKER": "true", "TREEWRIGHT_TIMEOUT": str(SECONDS), "TREEWRIGHT_JOB_LEASE": "2"}
     server = serve(**settings)
-    job = server.client.ask("POST", "/train", train_numbers(ROWS), LATER).headers["Location"]
+    job = server.client.ask("POST", "/train", train_numbers(ROWS, **SLOW), LATER).headers["Location"]
     wait_until(lambda: server.client.get(job).body["state"] == "running", "it ran")
     server.stop()
     server = serve(**settings)
