@@ -35,25 +35,20 @@ def stream_splits(
     check_format(media_type)
     tree = Tree.from_arrays(store.load_tree(record))
     source = open_source(record, tree, store, recent)
-    chunks = _open_chunks(source, tree, query)
+    chunks = list_chunks(source, tree, query)
     notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
     return WRITERS[media_type](end_noted(record, store, query, chunks), lay_out(tree, source.measures, notes))
 
 
-def list_chunks(record: ModelRecord, store: ModelStore, query: SplitQuery, recent: Recent) -> Iterator[Chunk]:
-    """What is streamed, before it is written."""
-    tree = Tree.from_arrays(store.load_tree(record))
-    return _open_chunks(open_source(record, tree, store, recent), tree, query)
-
-
-def _open_chunks(source: Source, tree: Tree, query: SplitQuery) -> Iterator[Chunk]:
+def list_chunks(source: Source, tree: Tree, query: SplitQuery) -> Iterator[Chunk]:
+    """What is streamed, before it is written; raises at once what a query cannot ask."""
     query = replace(query, sort="position")
     check_query(query, tree, source)
     nodes = np.flatnonzero(tree.rows > 0) if query.node is None else np.array([query.node])
-    return _list_chunks(source, nodes, query, read_cursor(query.cursor, nodes))
+    return _walk_nodes(source, nodes, query, read_cursor(query.cursor, nodes))
 
 
-def _list_chunks(source: Source, nodes: Ints, query: SplitQuery, start: tuple[int, int]) -> Iterator[Chunk]:
+def _walk_nodes(source: Source, nodes: Ints, query: SplitQuery, start: tuple[int, int]) -> Iterator[Chunk]:
     """Up to `CHUNK` candidates at a time."""
     begin_node, begin = start
     for view in source.stream_nodes(nodes[nodes >= begin_node], query):

@@ -9,7 +9,7 @@ import pytest
 
 from service.core.criteria import CLASS_MEASURES
 from service.core.tree import Tree
-from service.listing import make_recent
+from service.listing import make_recent, open_source
 from service.split_formats import ARROW, WRITERS
 from service.split_layout import Chunk, count_chunk, lay_out
 from service.split_query import SplitQuery
@@ -40,7 +40,8 @@ def test_a_broken_stream_has_no_end(
         yield from whole
         raise OSError("the disk is gone")
 
-    whole = list(list_chunks(record, trainer.store, SplitQuery(sort="position"), make_recent()))
+    source = open_source(record, tree, trainer.store, make_recent())
+    whole = list(list_chunks(source, tree, SplitQuery(sort="position")))
     count = sum(map(count_chunk, whole))
     layout = lay_out(tree, list(CLASS_MEASURES), {})
     written: list[bytes] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -59,6 +60,24 @@ def score_left(learner: Learner, batch: Batch, node: int, left: np.ndarray[Any, 
     return -np.inf if np.isnan(found) else found  # undefined: a branch without events
 
 
+def score_edge(learner: Learner, batch: Batch, bins: Ints, node: int, edge: int) -> float:
+    """The score of the cut after a bin, the better of both places for what has no value; -inf where none is."""
+    inside, missing = batch.entries.node == node, bins == BINS
+    if not ((inside & (bins == edge)).any() and (inside & (bins > edge) & ~missing).any()):
+        return -np.inf
+    return max(score_left(learner, batch, node, cut) for cut in ((bins <= edge) | missing, bins <= edge))
+
+
+def list_inside(learner: Learner, batch: Batch, bins: Ints, place: Ints) -> Iterator[tuple[int, int, float]]:
+    """Node, bin and score of each cut amid the rows of a bin, which stand there by ``place``."""
+    for row in range(ROWS):
+        node, own = int(batch.entries.node[row]), int(bins[row])
+        below = (bins < own) | ((bins == own) & (place < place[row]))
+        if own == BINS or not ((batch.entries.node == node) & (bins == own) & below).any():
+            continue
+        yield node, own, max(score_left(learner, batch, node, below | gone) for gone in (bins == BINS, bins < 0))
+
+
 LIMITS: list[dict[str, Any]] = [{}, {"min_samples_leaf": 5}, {"min_weight_leaf": 4.0}]
 
 
@@ -75,12 +94,8 @@ def test_edges_score_as_cuts(criterion: str) -> None:
         learner, batch, bins, _ = make_case(criterion, limits, seed)
         grid, lacking = count_grid(batch, bins)
         found, _ = score(learner, batch, grid, lacking)
-        missing = bins == BINS
         for node, edge in product(range(NODES), range(BINS)):
-            inside = batch.entries.node == node
-            here = (inside & (bins == edge)).any() and (inside & (bins > edge) & ~missing).any()
-            cuts = [(bins <= edge) | missing, bins <= edge]
-            best = max(score_left(learner, batch, node, cut) for cut in cuts) if here else -np.inf
+            best = score_edge(learner, batch, bins, node, edge)
             assert found[node, edge] == pytest.approx(best, rel=1e-9, abs=1e-12), (seed, limits, node, edge)
 
 
@@ -91,13 +106,8 @@ def test_bounds_hold_inside(criterion: str) -> None:
         learner, batch, bins, place = make_case(criterion, limits, seed)
         grid, lacking = count_grid(batch, bins)
         _, bound = score(learner, batch, grid, lacking)
-        for row in range(ROWS):
-            node, own = int(batch.entries.node[row]), int(bins[row])
-            below = (bins < own) | ((bins == own) & (place < place[row]))
-            if own == BINS or not ((batch.entries.node == node) & (bins == own) & below).any():
-                continue
-            best = max(score_left(learner, batch, node, below | gone) for gone in (bins == BINS, bins < 0))
-            assert bound[node, own] >= best - 1e-12, (seed, limits, row)
+        for node, own, best in list_inside(learner, batch, bins, place):
+            assert bound[node, own] >= best - 1e-12, (seed, limits, node, own)
 
 
 def test_unbounded_grids_have_no_bounds() -> None:

@@ -17,7 +17,7 @@ from service.core.screen_grid import can_screen_grid, screen_grid
 from service.core.statistics import Ints
 from service.core.weigh import Batch, Learner
 from tests.core.growing import SORTED, make_root, random_columns, random_target, suitable_target
-from tests.core.test_grid import BINS, NODES, ROWS, count_grid, score_left
+from tests.core.test_grid import BINS, NODES, ROWS, count_grid, list_inside, score_edge
 
 CASES = list(product(["gini", "variance"], [{}, {"min_samples_leaf": 5}], [0.0, 1e6], range(3)))
 
@@ -53,12 +53,8 @@ def test_edges_score_as_cuts(criterion: str, limits: dict[str, Any], far: float,
     learner, batch, bins, _ = make_case(criterion, limits, far, seed)
     grid, lacking = count_grid(batch, bins)
     found, _ = screen(learner, batch, grid, lacking)
-    missing = bins == BINS
     for node, edge in product(range(NODES), range(BINS)):
-        inside = batch.entries.node == node
-        here = (inside & (bins == edge)).any() and (inside & (bins > edge) & ~missing).any()
-        cuts = [(bins <= edge) | missing, bins <= edge]
-        best = max(0.0, *(score_left(learner, batch, node, cut) for cut in cuts)) if here else 0.0
+        best = max(0.0, score_edge(learner, batch, bins, node, edge))
         assert found[node, edge] == pytest.approx(best, rel=1e-9, abs=1e-12), (node, edge)
 
 
@@ -68,13 +64,8 @@ def test_bounds_hold_inside(criterion: str, limits: dict[str, Any], far: float, 
     learner, batch, bins, place = make_case(criterion, limits, far, seed)
     grid, lacking = count_grid(batch, bins)
     _, bound = screen(learner, batch, grid, lacking)
-    for row in range(ROWS):
-        node, own = int(batch.entries.node[row]), int(bins[row])
-        below = (bins < own) | ((bins == own) & (place < place[row]))
-        if own == BINS or not ((batch.entries.node == node) & (bins == own) & below).any():
-            continue
-        best = max(score_left(learner, batch, node, below | gone) for gone in (bins == BINS, bins < 0))
-        assert bound[node, own] >= best - 1e-12, row
+    for node, own, best in list_inside(learner, batch, bins, place):
+        assert bound[node, own] >= best - 1e-12, (node, own)
 
 
 @pytest.mark.parametrize(("criterion", "limits", "far", "seed"), CASES)
