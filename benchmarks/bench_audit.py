@@ -20,10 +20,10 @@ from benchmarks.problems import make_numbers
 from service.auditing import list_splits
 from service.core.schema import Column, Table
 from service.core.tree import Tree
-from service.listing import Recent, make_recent
+from service.formats.writers import ARROW, CSV, NDJSON
+from service.listing.query import SplitQuery
+from service.listing.source import Recent, make_recent
 from service.settings import Settings
-from service.split_formats import ARROW, CSV, NDJSON
-from service.split_query import SplitQuery
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 from service.streaming import stream_splits

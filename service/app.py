@@ -37,7 +37,7 @@ from service.api import (
 from service.api.json import OrjsonProvider
 from service.api.shortcut import Shortcut
 from service.jobs.queue import JobQueue
-from service.listing import make_recent
+from service.listing.source import make_recent
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.telemetry import configure_logging

@@ -17,10 +17,10 @@ from service.core.schema import Label
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.errors import InvalidRequest, NotFound
-from service.listing import Recent, Source, make_recent, open_source
-from service.rendering import show_number, show_tree_node
+from service.listing.query import SplitQuery
+from service.listing.source import Recent, Source, make_recent, open_source
+from service.rendering.nodes import show_number, show_tree_node
 from service.settings import Settings
-from service.split_query import SplitQuery
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 

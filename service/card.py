@@ -19,7 +19,7 @@ from service.core.learn import restore_objective
 from service.core.parameters import DEFAULTS, PRESETS, Parameters, resolve
 from service.core.tree import Tree
 from service.importance import weigh_gains
-from service.rendering import show_answer, show_counts, show_number, show_tree_split
+from service.rendering.nodes import show_answer, show_counts, show_number, show_tree_split
 from service.rules import Condition, list_branches, write_test
 from service.store.models import ModelStore
 from service.store.records import ModelRecord

@@ -14,7 +14,7 @@ from service.core.schema import Table
 from service.core.tree import Tree
 from service.errors import InvalidRequest
 from service.prediction import predict
-from service.rendering import show_answer, show_tree_split
+from service.rendering.nodes import show_answer, show_tree_split
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 

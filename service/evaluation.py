@@ -27,7 +27,7 @@ from service.core.schema import Column, Label, Table
 from service.core.statistics import Ints
 from service.errors import InvalidRequest
 from service.prediction import Predictor, prepare
-from service.rendering import show_counts, show_number
+from service.rendering.nodes import show_counts, show_number
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 from service.targets import check_numbers, find_rows

@@ -21,7 +21,7 @@ from service.core.shapley import Shapley, find_shapley, measure_shapley
 from service.core.tree import Tree
 from service.errors import InvalidRequest
 from service.prediction import Predictor, prepare
-from service.rendering import show_number, show_statistics
+from service.rendering.nodes import show_number, show_statistics
 from service.rules import RowRule, write_surrogate, write_test
 from service.store.models import ModelStore
 from service.store.records import ModelRecord

@@ -21,7 +21,7 @@ from service.core.tree import Tree
 from service.errors import InvalidRequest
 from service.evaluation import EvaluationRequest, Known, read_known
 from service.prediction import prepare
-from service.rendering import show_number
+from service.rendering.nodes import show_number
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 

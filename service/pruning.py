@@ -21,7 +21,7 @@ from service.core.prune_validate import Validated
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.provenance import describe_origin
-from service.rendering import show_number
+from service.rendering.nodes import show_number
 from service.retention import cut_summary, pack_leaf, unpack_data, unpack_leaf
 from service.store.models import ModelStore
 from service.store.records import ModelDraft, ModelRecord

@@ -11,7 +11,7 @@ from service.core.candidates import NO_ROUTE, Form
 from service.core.explain import How
 from service.core.schema import UNSEEN, Feature, Label
 from service.core.tree import Surrogates, Tree
-from service.rendering import show_threshold
+from service.rendering.nodes import show_threshold
 
 Cut = tuple[float, int]
 """A threshold as float64 and as int64, for `show_threshold`."""

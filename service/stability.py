@@ -13,7 +13,7 @@ from service.core.criteria import Floats
 from service.core.stability import NO_ROWS, NO_SPLIT, Stability, resample
 from service.core.tree import Tree
 from service.errors import NotRetained
-from service.rendering import show_number, show_tree_split
+from service.rendering.nodes import show_number, show_tree_split
 from service.retention import unpack_data
 from service.store.models import ModelStore
 from service.store.records import ModelRecord

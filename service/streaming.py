@@ -12,10 +12,10 @@ import numpy as np
 from service.auditing import check_query, read_cursor
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.listing import Recent, Source, open_source
-from service.split_formats import WRITERS, check_format
-from service.split_layout import Chunk, count_chunk, lay_out
-from service.split_query import SplitQuery
+from service.formats.layout import Chunk, count_chunk, lay_out
+from service.formats.writers import WRITERS, check_format
+from service.listing.query import SplitQuery
+from service.listing.source import Recent, Source, open_source
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
@@ -27,7 +27,7 @@ CHUNK = 2048
 def stream_splits(
     record: ModelRecord, query: SplitQuery, store: ModelStore, recent: Recent, media_type: str
 ) -> Iterator[bytes]:
-    """The candidates that ``query`` wants, by position, from its cursor on to the last: see `split_formats.WRITERS`.
+    """The candidates that ``query`` wants, by position, from its cursor on to the last: see `formats.writers.WRITERS`.
 
     Its ``limit`` is not asked. Raises, before anything is streamed, what `auditing.list_splits` raises, and
     `NotAcceptable`. What goes wrong later is raised by the iterator, so that no stream that is cut short ends well.

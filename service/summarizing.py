@@ -13,9 +13,9 @@ from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.survey import LARGE_CELLS
 from service.core.surveyor import survey_node
-from service.listing_large import LargeView
-from service.rendering_candidates import show_candidates, show_listed_head
-from service.split_query import SplitQuery
+from service.listing.large import LargeView
+from service.listing.query import SplitQuery
+from service.rendering.candidates import show_candidates, show_listed_head
 
 Summary: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 """What is said of some nodes, and their best candidates."""

@@ -16,7 +16,7 @@ from service.errors import InvalidRequest, NotFound, NotRetained
 from service.provenance import list_versions, show_tie_rule
 from service.pruning import repeat_pruning
 from service.readers.cells import Declared
-from service.rendering import show_tree_node
+from service.rendering.nodes import show_tree_node
 from service.retention import unpack_training
 from service.settings import Settings
 from service.store.audit_log import hash_json

@@ -18,9 +18,9 @@ from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.core.what_if import pick_described, weigh_described
 from service.errors import InvalidRequest, NotFound, NotRetained
-from service.listing import DataSource, Recent, open_source
-from service.rendering_candidates import show_candidates
-from service.split_query import SplitQuery
+from service.listing.query import SplitQuery
+from service.listing.source import DataSource, Recent, open_source
+from service.rendering.candidates import show_candidates
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 

@@ -11,7 +11,7 @@ import pytest
 from service.auditing import PAGE_CELLS, list_splits, score_branches, show_tree
 from service.core.errors import InvalidData, UnsuitableTask
 from service.errors import InvalidRequest, NotFound
-from service.split_query import SplitQuery
+from service.listing.query import SplitQuery
 from service.store.records import ModelRecord
 from tests.making import Trainer
 

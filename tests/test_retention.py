@@ -13,7 +13,7 @@ import pytest
 from service.core.audit import list_candidates
 from service.core.tree import Tree
 from service.errors import DamagedModel, NotRetained
-from service.rendering_candidates import show_candidates
+from service.rendering.candidates import show_candidates
 from service.retention import FEW_LEVELS, pack_data, unpack_data, unpack_summary, unpack_training
 from service.store.records import ModelRecord
 from tests.core.making import audit, classes, grow, labels, numbers, values

@@ -9,10 +9,10 @@ import pytest
 
 from service.core.criteria import CLASS_MEASURES
 from service.core.tree import Tree
-from service.listing import make_recent, open_source
-from service.split_formats import ARROW, WRITERS
-from service.split_layout import Chunk, count_chunk, lay_out
-from service.split_query import SplitQuery
+from service.formats.layout import Chunk, count_chunk, lay_out
+from service.formats.writers import ARROW, WRITERS
+from service.listing.query import SplitQuery
+from service.listing.source import make_recent, open_source
 from service.store.records import ModelRecord
 from service.streaming import end_noted, list_chunks, stream_splits
 from tests.making import Trainer

@@ -21,11 +21,11 @@ from service.auditing import list_splits, show_tree
 from service.core.errors import CoreError
 from service.core.schema import Column, Table
 from service.errors import NotRetained
+from service.listing.query import SplitQuery
 from service.prediction import Picked, predict
 from service.provenance import hash_data
 from service.readers.cells import Declared
 from service.settings import Settings
-from service.split_query import SplitQuery
 from service.store.records import ModelRecord
 from service.telemetry import ACTOR
 from service.training import TrainingRequest, train

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from service.core.tree import Tree
-from service.listing import DataSource, make_recent, open_source
+from service.listing.source import DataSource, make_recent, open_source
 from service.what_if import score_at
 from tests.making import Trainer
 

@@ -14,7 +14,7 @@ from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
 from service.api.json import answer
 from service.api.state import recent, store
 from service.core.parameters import DEFAULTS
-from service.listing import forget_model
+from service.listing.source import forget_model
 from service.store.records import ModelRecord
 
 blueprint = Resource("models", __name__, description="The records of trained models")

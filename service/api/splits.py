@@ -15,8 +15,8 @@ from service.api.models import REFERENCE, SummarySchema, next_url, summarize_mod
 from service.api.state import followers, recent, settings, store
 from service.core.errors import Fault
 from service.errors import InvalidRequest, QueueFull
-from service.split_formats import WRITERS
-from service.split_query import SplitQuery
+from service.formats.writers import WRITERS
+from service.listing.query import SplitQuery
 from service.store.records import ModelRecord
 
 blueprint = Resource("splits", __name__, description="The audit of a model's splits")

@@ -9,7 +9,7 @@ from typing import cast
 from flask import Flask, current_app
 
 from service.jobs.queue import JobQueue
-from service.listing import Recent, make_recent
+from service.listing.source import Recent, make_recent
 from service.settings import Settings
 from service.store.models import ModelStore
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.api.state import followers, recent, store
-from service.split_formats import ARROW, CSV, NDJSON
-from service.split_query import SplitQuery
+from service.formats.writers import ARROW, CSV, NDJSON
+from service.listing.query import SplitQuery
 from service.streaming import stream_splits
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from service.core.c45 import find_many_valued, find_useful
 from service.core.encoding import encode
 from service.core.judge import Reason
-from service.rendering_candidates import show_candidates
+from service.rendering.candidates import show_candidates
 from tests.core.making import audit, classes, grow, labels, list_root, numbers
 
 

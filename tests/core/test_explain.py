@@ -10,7 +10,7 @@ from service.core.candidates import Form
 from service.core.descend import descend
 from service.core.descend_parts import descend_parts
 from service.core.explain import How, trace_rows
-from service.rendering import show_tree_split
+from service.rendering.nodes import show_tree_split
 from tests.core.explaining import Case, cases, make_stand_ins, with_stand_ins
 
 SLOWLY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from service.core.learn import Learnt
 from service.core.schema import Label, Target
-from service.rendering import show_tree_split
-from service.rendering_candidates import show_candidates
+from service.rendering.candidates import show_candidates
+from service.rendering.nodes import show_tree_split
 from tests.core.making import audit, classes, grow, labels, list_root, values
 
 NAMES = [f"k{number}" for number in range(12)]

@@ -17,7 +17,7 @@ from service.core.prune_ends import find_ends
 from service.core.prune_reduced import find_idle
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason
-from service.rendering import show_tree_node
+from service.rendering.nodes import show_tree_node
 from tests.oracle.contract import Service
 from tests.reference.weka import (
     print_tree,

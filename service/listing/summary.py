@@ -10,8 +10,8 @@ import numpy as np
 from service.core.criteria import LOWER_IS_BETTER
 from service.core.statistics import Ints
 from service.core.tree import Tree
+from service.listing.query import SplitQuery
 from service.retention import unpack_summary
-from service.split_query import SplitQuery
 from service.store.records import ModelRecord
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from service.core.schema import Column, Table
 from service.core.tree import Tree
-from service.listing import DataSource, DataView, make_recent, open_source
+from service.formats.layout import Chunk, lay_out
+from service.formats.writers import ARROW, CSV, NDJSON, WRITERS
+from service.listing.query import SplitQuery
+from service.listing.source import DataSource, DataView, make_recent, open_source
 from service.readers.cells import Declared
-from service.rendering_candidates import show_parts
-from service.split_formats import ARROW, CSV, NDJSON, WRITERS
-from service.split_layout import Chunk, lay_out
-from service.split_query import SplitQuery
+from service.rendering.candidates import show_parts
 from service.store.records import ModelRecord
 from service.training import TrainingRequest, train
 from tests.making import Trainer, make_table

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from service.core.tree import Tree
-from service.listing import RECENT_BYTES, WHOLE, DataSource, Recent, make_recent, open_source
-from service.split_query import SplitQuery
+from service.listing.query import SplitQuery
+from service.listing.source import RECENT_BYTES, WHOLE, DataSource, Recent, make_recent, open_source
 from service.store.cache import RecentlyUsed
 from service.store.records import ModelRecord
 from tests.making import Trainer

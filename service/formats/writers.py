@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 
 from service.errors import NotAcceptable
-from service.split_arrow import write_arrow
-from service.split_layout import Chunk, Layout, flatten, list_columns
-from service.split_text import write_csv_parts, write_fields, write_json_parts
+from service.formats.arrow import write_arrow
+from service.formats.layout import Chunk, Layout, flatten, list_columns
+from service.formats.text import write_csv_parts, write_fields, write_json_parts
 
 NDJSON, CSV, ARROW = "application/x-ndjson", "text/csv", "application/vnd.apache.arrow.stream"
 

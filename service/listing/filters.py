@@ -11,7 +11,7 @@ from service.core.audit import Audited
 from service.core.candidates import Form
 from service.core.listing import Listing
 from service.core.statistics import Ints
-from service.split_query import SplitQuery
+from service.listing.query import SplitQuery
 
 Flags: TypeAlias = NDArray[np.bool_]
 

@@ -12,9 +12,9 @@ from service.core.criteria import LOWER_IS_BETTER
 from service.core.listing import Listing
 from service.core.ranking import Margin, find_margin
 from service.core.statistics import Ints
-from service.rendering import show_head, show_number, show_surrogates
-from service.rendering_branches import list_branches
-from service.rendering_columns import REASONS, Part, list_shown, read_parts
+from service.rendering.branches import list_branches
+from service.rendering.columns import REASONS, Part, list_shown, read_parts
+from service.rendering.nodes import show_head, show_number, show_surrogates
 
 
 def show_listed_head(audited: Audited, listing: Listing, node: int) -> dict[str, Any]:

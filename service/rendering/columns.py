@@ -19,8 +19,8 @@ from service.core.schema import Feature, Label, keep_apart
 from service.core.statistics import Ints
 from service.core.subsets import find_left
 from service.core.weigh import Learner
-from service.rendering import EXACT_HALVES, find_levels, show_halves, show_lack, show_number, show_side
-from service.rendering_branches import Branches, Flags, list_branches, read_branches
+from service.rendering.branches import Branches, Flags, list_branches, read_branches
+from service.rendering.nodes import EXACT_HALVES, find_levels, show_halves, show_lack, show_number, show_side
 
 Column: TypeAlias = NDArray[Any] | list[Any]
 """Numbers, NaN where they are undefined; of dtype object, or in a list, what JSON shows."""

@@ -17,8 +17,8 @@ import orjson
 from numpy.typing import NDArray
 
 from service.core.listing import find_distinct
-from service.rendering_branches import Branches, Population
-from service.rendering_columns import REASONS, Column, Part, list_shown
+from service.rendering.branches import Branches, Population
+from service.rendering.columns import REASONS, Column, Part, list_shown
 
 Piece: TypeAlias = bytes | list[bytes]
 """What all lines have, or what each has."""
@@ -45,7 +45,7 @@ CSV = Style(write_fields, b"", b'""')
 
 
 def write_json_parts(parts: Sequence[Part]) -> bytes:
-    """A line of JSON for each candidate, as `rendering_candidates.show_candidates` has them."""
+    """A line of JSON for each candidate, as `rendering.candidates.show_candidates` has them."""
     return _join_parts(parts, _write_json)
 
 

@@ -15,10 +15,10 @@ from service.core.parallel import run_parallel
 from service.core.standing import Flags
 from service.core.statistics import Ints
 from service.core.survey import Survey
-from service.rendering import show_head, show_number, show_surrogates
-from service.rendering_candidates import show_candidates, show_margin
-from service.rendering_columns import Part, read_parts
-from service.split_query import SplitQuery
+from service.listing.query import SplitQuery
+from service.rendering.candidates import show_candidates, show_margin
+from service.rendering.columns import Part, read_parts
+from service.rendering.nodes import show_head, show_number, show_surrogates
 
 STREAMED = 2**16
 """So many candidates are weighed again at a time where all are listed."""
@@ -126,7 +126,7 @@ class LargeView:
         return wanted
 
     def _show_reranked(self) -> dict[str, Any]:
-        """As `rendering_candidates.show_reranked`."""
+        """As `rendering.candidates.show_reranked`."""
         survey, own = self._survey, self._own
         first, chosen = survey.find_best(survey.everything(), 1), survey.chosen[:1]
         best, own_best = (survey.sign * survey.look_up(place)[0] for place in (first, chosen))

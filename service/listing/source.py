@@ -22,14 +22,14 @@ from service.core.surpass import count_surpassing
 from service.core.survey import LARGE_CELLS, Survey
 from service.core.surveyor import survey_by, survey_node
 from service.core.tree import Tree
-from service.listing_filters import find_wanted
-from service.listing_large import LargeView
-from service.listing_summary import SummarySource
-from service.listing_swept import SweptView
-from service.rendering_candidates import show_candidates, show_listed_head, show_reranked
-from service.rendering_columns import Part, read_parts
+from service.listing.filters import find_wanted
+from service.listing.large import LargeView
+from service.listing.query import SplitQuery
+from service.listing.summary import SummarySource
+from service.listing.swept import SweptView
+from service.rendering.candidates import show_candidates, show_listed_head, show_reranked
+from service.rendering.columns import Part, read_parts
 from service.retention import unpack_data
-from service.split_query import SplitQuery
 from service.store.cache import RecentlyUsed
 from service.store.mapping import release_pages
 from service.store.models import ModelStore

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from service.rendering_branches import Branches, Population, list_branches
-from service.rendering_columns import REASONS, Part
-from service.split_layout import NUMBERS, Chunk, Layout, flatten, list_columns
+from service.formats.layout import NUMBERS, Chunk, Layout, flatten, list_columns
+from service.rendering.branches import Branches, Population, list_branches
+from service.rendering.columns import REASONS, Part
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,9 @@ import numpy as np
 
 from service.core.audit import Audited
 from service.core.sweep import sweep_node
-from service.listing_filters import find_wanted
-from service.rendering_columns import Part, read_parts
-from service.split_query import SplitQuery
+from service.listing.filters import find_wanted
+from service.listing.query import SplitQuery
+from service.rendering.columns import Part, read_parts
 
 
 class SweptView:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from service.core.audit import list_candidates
 from service.core.schema import Feature
-from service.rendering import show_counts, show_number, show_threshold, show_tree_node
-from service.rendering_candidates import show_candidates, show_listed_head
+from service.rendering.candidates import show_candidates, show_listed_head
+from service.rendering.nodes import show_counts, show_number, show_threshold, show_tree_node
 from tests.core.making import audit, classes, grow, labels, list_root, numbers, values
 
 

@@ -15,7 +15,7 @@ from service.core.impurities import find_variances
 from service.core.listing import Listing, gather_branches
 from service.core.statistics import Ints
 from service.core.weigh import Learner
-from service.rendering import EXACT_HALVES, show_statistics
+from service.rendering.nodes import EXACT_HALVES, show_statistics
 
 Flags: TypeAlias = NDArray[np.bool_]
 Population: TypeAlias = dict[str, NDArray[Any]]

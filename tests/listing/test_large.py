@@ -10,12 +10,12 @@ import pytest
 
 from service.core import survey
 from service.core.tree import Tree
-from service.listing import DataSource, DataView, make_recent, open_source
-from service.listing_large import LargeView
-from service.listing_swept import SweptView
-from service.rendering_candidates import show_parts
-from service.split_layout import count_chunk
-from service.split_query import SplitQuery
+from service.formats.layout import count_chunk
+from service.listing.large import LargeView
+from service.listing.query import SplitQuery
+from service.listing.source import DataSource, DataView, make_recent, open_source
+from service.listing.swept import SweptView
+from service.rendering.candidates import show_parts
 from service.summarizing import summarize_splits
 from tests.core.making import classes, grow, labels, numbers
 from tests.making import Trainer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from service.core.tree import Tree
-from service.rendering_columns import Part
+from service.rendering.columns import Part
 
 Chunk: TypeAlias = tuple[Part, ...] | list[dict[str, Any]]
 """Some candidates: in columns, or as they are shown."""

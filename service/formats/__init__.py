@@ -1,0 +1,1 @@
+"""Listings as NDJSON, CSV and Arrow."""

@@ -1,0 +1,1 @@
+"""Nodes, splits and candidates in the words of the API."""
