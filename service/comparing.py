@@ -3,39 +3,61 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from service.core.conform import conform
 from service.core.errors import Fault
 from service.core.schema import Table
 from service.core.tree import Tree
 from service.errors import InvalidRequest
-from service.prediction import predict
+from service.prediction import predict, prepare
 from service.rendering.nodes import show_answer, show_tree_split
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
 
 MOST_LISTED = 1_000
 """So many differing splits and rows are named; the counts are of all."""
+CELLS_OF_A_NODE = 50
+"""To name the splits of two nodes takes about as long as so many cells."""
 NAMES = ("a", "b")
+
+_Split = dict[str, Any] | None
+
+
+def count_cells(first: ModelRecord, second: ModelRecord, tables: Sequence[Table] | None) -> int:
+    """How many rows x columns take about as long."""
+    nodes = min(int(record.body["tree"]["nodes"]) for record in (first, second))
+    return CELLS_OF_A_NODE * nodes + sum(table.cells for table in tables or ())
+
+
+def check(first: ModelRecord, second: ModelRecord, tables: Sequence[Table] | None, store: ModelStore) -> None:
+    """Raise what `compare` raises."""
+    _check_tasks(first, second)
+    if tables is not None:
+        for record, table in zip((first, second), tables, strict=True):
+            predictor = prepare(record, store)
+            conform(table, predictor.tree.features, predictor.missing)
 
 
 def compare(
-    first: ModelRecord, second: ModelRecord, tables: Sequence[Table] | None, store: ModelStore
+    first: ModelRecord,
+    second: ModelRecord,
+    tables: Sequence[Table] | None,
+    store: ModelStore,
+    report: Callable[[float], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Schemas, parameters, trees and, where there are ``tables`` (the rows as each model reads them), predictions.
 
-    Raises `InvalidRequest` where the models predict different things, `InvalidData` for rows that a model cannot read.
+    ``report`` is told how much is done, and may raise. Raises `InvalidRequest` where the models predict different
+    things, `InvalidData` for rows that a model cannot read.
     """
+    _check_tasks(first, second)
     records = (first, second)
-    if first.body["task"] != second.body["task"]:
-        raise InvalidRequest(
-            "the models cannot be compared", Fault("/with", f"one is for {first.body['task']}, the other is not")
-        )
-    trees = [Tree.from_arrays(store.load_tree(record)) for record in records]
+    trees = [prepare(record, store).tree for record in records]
     shown = {
         "schema": _compare_schemas(*(record.body["schema"] for record in records)),
         "parameters": _compare_maps(*(record.body["parameters"] for record in records)),
@@ -51,10 +73,18 @@ def compare(
         "splits": _compare_splits(*trees),
         "predictions": None,
     }
+    report(0.5)
     if tables is not None:
         answers = [predict(record, table, store) for record, table in zip(records, tables, strict=True)]
         shown["predictions"] = _compare_predictions(answers, bool(trees[0].classes) or bool(trees[0].answers))
     return shown
+
+
+def _check_tasks(first: ModelRecord, second: ModelRecord) -> None:
+    if first.body["task"] != second.body["task"]:
+        raise InvalidRequest(
+            "the models cannot be compared", Fault("/with", f"one is for {first.body['task']}, the other is not")
+        )
 
 
 def _differ(a: object, b: object) -> dict[str, Any] | None:
@@ -83,8 +113,7 @@ def _compare_splits(a: Tree, b: Tree) -> dict[str, Any]:
     """How many nodes are split alike, walking down both trees from the root, and where they part."""
     same, parted = 0, 0
     found: list[dict[str, Any]] = []
-    for path, pair in _walk(a, b):
-        splits = [_name_split(tree, node) for tree, node in zip((a, b), pair, strict=True)]
+    for path, pair, splits in _walk(a, b):
         if splits[0] == splits[1]:
             same += 1
             continue
@@ -103,15 +132,18 @@ def _compare_splits(a: Tree, b: Tree) -> dict[str, Any]:
     return {"same": same, "differ": parted, "list": found}
 
 
-def _walk(a: Tree, b: Tree) -> Iterator[tuple[list[dict[str, Any]], tuple[int, int]]]:
-    """Pairs of nodes at the same place, breadth first; below a pair that differs nothing is at the same place."""
+def _walk(a: Tree, b: Tree) -> Iterator[tuple[list[dict[str, Any]], tuple[int, int], tuple[_Split, _Split]]]:
+    """Pairs of nodes at the same place, with the way there and their splits, breadth first.
+
+    Below a pair that differs nothing is at the same place.
+    """
     front: list[tuple[list[dict[str, Any]], tuple[int, int]]] = [([], (0, 0))]
     while front:
         below = []
         for path, (i, j) in front:
-            yield path, (i, j)
-            split = _name_split(a, i)
-            if split is None or split != _name_split(b, j):
+            split, other = _name_split(a, i), _name_split(b, j)
+            yield path, (i, j), (split, other)
+            if split is None or split != other:
                 continue
             for branch in range(int(a.branches[i])):
                 step = {"split": split, "branch": branch}
@@ -119,7 +151,7 @@ def _walk(a: Tree, b: Tree) -> Iterator[tuple[list[dict[str, Any]], tuple[int, i
         front = below
 
 
-def _name_split(tree: Tree, node: int) -> dict[str, Any] | None:
+def _name_split(tree: Tree, node: int) -> _Split:
     """The test of a node, without the training values beside its threshold; None for a leaf."""
     split = show_tree_split(tree, node)
     if split is None:

@@ -66,7 +66,7 @@ class Settings:
     timeout: int = setting(600, "Seconds after which a silent worker is replaced")
     worker: bool = setting(True, "Run a worker for jobs beside the web processes: `true` or `false`")
     job_slots: int = setting(1, "Jobs that one worker runs at the same time")
-    job_cells: int = setting(10_000_000, "A training of more rows x columns than this becomes a job by itself")
+    job_cells: int = setting(10_000_000, "What goes through more rows x columns than this becomes a job by itself")
     job_lease: int = setting(15, "Seconds after which the jobs of a silent worker are taken over")
     max_jobs: int = setting(10_000, "Most jobs that wait or run; more are refused for the moment")
     sample: bool = setting(True, "Train the sample model at the first start: `true` or `false`")

@@ -11,10 +11,12 @@ from marshmallow import Schema, fields
 from service import comparing
 from service.api.blueprint import Resource
 from service.api.fields import CELL, Anything, Envelope, PredictionData, text
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.core.schema import Table
+from service.jobs.requests import pack_table
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
@@ -119,7 +121,8 @@ class ComparedSchema(Schema):
 @blueprint.route("/models/<reference>/compare", methods=["POST"], parameters=[REFERENCE])
 @blueprint.arguments(ComparisonSchema)
 @blueprint.response(200, ComparedSchema)
-@blueprint.problems(400, 404, 413, 415, 422, 503)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
+@blueprint.problems(400, 404, 413, 415, 422, 429, 503, 507)
 def compare_models(envelope: dict[str, Any], reference: str) -> Response:
     """Compare two models, or two versions: schema, parameters, tree, and with `data` their answers.
 
@@ -127,13 +130,16 @@ def compare_models(envelope: dict[str, Any], reference: str) -> Response:
     """
     records = store().find(reference), store().find(envelope["other"])
     data = envelope.get("data")
-    if data is None:
-        compared = comparing.compare(*records, None, store())
-    else:
-        tables = [_read_rows(record, data) for record in records]
-        with placed_as_posted(data, [feature["name"] for feature in records[0].body["schema"]["features"]]):
+    tables = None if data is None else [_read_rows(record, data) for record in records]
+    with placed_as_posted(data or {}, [feature["name"] for feature in records[0].body["schema"]["features"]]):
+        jobs = queue_for(comparing.count_cells(*records, tables))
+        if jobs is None:
             compared = comparing.compare(*records, tables, store())
-    return answer({"a": summarize_model(records[0]), "b": summarize_model(records[1]), **compared})
+            return answer({"a": summarize_model(records[0]), "b": summarize_model(records[1]), **compared})
+        comparing.check(*records, tables, store())
+    subject = {"model": records[0].id, "with": records[1].id, "rows": None if tables is None else tables[0].rows}
+    packed = None if tables is None else [pack_table(table) for table in tables]
+    return answer_job(jobs.submit("compare", {**subject, "tables": packed}, subject))
 
 
 def _read_rows(record: ModelRecord, data: Mapping[str, Any]) -> Table:

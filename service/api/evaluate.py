@@ -11,12 +11,12 @@ from marshmallow import Schema, fields
 from service import evaluation
 from service.api.blueprint import Resource
 from service.api.fields import COUNTS, SCALAR, Anything, Envelope, PredictionData, TargetNames, choice, text
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.core.schema import Kind, Table
-from service.jobs.requests import pack_evaluation
+from service.jobs.requests import pack
 from service.readers.cells import Declared
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
@@ -28,7 +28,6 @@ blueprint = Resource("evaluate", __name__, description="How good a model's answe
 _VALUE = {"type": ["number", "null"]}
 _CLASSES = ("accuracy", "balanced_accuracy", "log_loss", "brier", "roc_auc", "roc_auc_weighted")
 _NUMBERS = ("r2", "mae", "rmse", "deviance")
-A_JOB = "A job does it: with `Prefer: respond-async`, or for more data than a setting"
 METRICS = {
     "type": "object",
     "description": "Null where undefined; roc_auc_weighted is of more than two classes",
@@ -113,7 +112,7 @@ def evaluate_rows(envelope: dict[str, Any], reference: str) -> Response:
         if jobs is None:
             return answer({"model": summarize_model(record), **evaluation.evaluate(record, request, store())})
         evaluation.check(record, request, store())
-    content = {"model": record.id, "request": pack_evaluation(request)}
+    content = {"model": record.id, "request": pack(request)}
     return answer_job(jobs.submit("evaluate", content, describe_rows(record, request.table)))
 
 

@@ -9,16 +9,16 @@ from marshmallow import Schema, fields
 
 from service import explaining
 from service.api.blueprint import Resource
-from service.api.evaluate import A_JOB, describe_rows
+from service.api.evaluate import describe_rows
 from service.api.fields import CELL, COUNTS, NUMBERS, PREDICTION, SCALAR, Anything, Envelope, PredictionData
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.core.errors import Fault
 from service.core.explain import How
 from service.errors import InvalidRequest
-from service.jobs.requests import pack_explanation
+from service.jobs.requests import pack
 from service.readers.declarations import declare_features
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
@@ -192,5 +192,5 @@ def explain_rows(envelope: dict[str, Any], reference: str) -> Response:
         if jobs is None:
             return answer({"model": summarize_model(record), **explaining.explain(record, asked, store())})
         explaining.check(record, asked, store())
-    content = {"model": record.id, "request": pack_explanation(asked)}
+    content = {"model": record.id, "request": pack(asked)}
     return answer_job(jobs.submit("explain", content, describe_rows(record, table)))

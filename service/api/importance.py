@@ -9,9 +9,9 @@ from marshmallow import Schema, fields, validate
 
 from service import evaluation, importance
 from service.api.blueprint import Resource
-from service.api.evaluate import A_JOB, KnownRowsSchema, describe_rows, read_known_rows
+from service.api.evaluate import KnownRowsSchema, describe_rows, read_known_rows
 from service.api.fields import Anything, Envelope, text
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import store

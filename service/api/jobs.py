@@ -22,6 +22,8 @@ from service.jobs.queue import JobQueue
 from service.store.jobs import JobStore
 from service.store.records import JobRecord
 
+A_JOB = "A job does it: with `Prefer: respond-async`, or where it takes long"
+
 blueprint = Resource("jobs", __name__, description="Background work")
 
 EVENT_SECONDS = 0.25

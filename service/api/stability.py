@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service.api.blueprint import Resource
 from service.api.fields import Anything, Envelope
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.splits import SPLIT
@@ -67,9 +67,7 @@ class StabilitySchema(Schema):
 @blueprint.route("/models/<reference>/stability", methods=["GET"], parameters=[REFERENCE])
 @blueprint.arguments(StabilityQuery, location="query")
 @blueprint.response(200, StabilitySchema)
-@blueprint.alt_response(
-    202, schema=JobSchema, description="A job does it: with `Prefer: respond-async`, or where it takes long"
-)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
 @blueprint.problems(404, 409, 422, 429, 503, 507)
 def get_stability(query: dict[str, Any], reference: str) -> Response:
     """Tell how often bootstrap resamples of the training rows choose the same feature, and where they cut it.

@@ -21,7 +21,7 @@ from service.api.fields import (
     text,
 )
 from service.api.idempotency import PARAMETER, answer_once
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import ModelSchema, link_model, show_model
 from service.api.state import settings, store
@@ -30,7 +30,7 @@ from service.core.parameters import DEFAULTS, PRESETS
 from service.core.schema import Table
 from service.cross_validation import read_plan
 from service.errors import InvalidRequest
-from service.jobs.requests import pack_training
+from service.jobs.requests import pack
 from service.readers.declarations import CATEGORIES, read_declarations
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
@@ -114,9 +114,7 @@ class TrainingSchema(Envelope):
 @blueprint.response(
     201, ModelSchema, headers={"Location": {"description": "The model's URL", "schema": {"type": "string"}}}
 )
-@blueprint.alt_response(
-    202, schema=JobSchema, description="A job does it: with `Prefer: respond-async`, or for more data than a setting"
-)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
 @blueprint.problems(400, 409, 413, 415, 422, 429, 507)
 def train_model(envelope: dict[str, Any]) -> Response:
     """Train a decision tree and store it.
@@ -133,7 +131,7 @@ def _train(envelope: dict[str, Any], key: KeyClaim | None) -> Response:
     if jobs is not None:
         with placed_as_posted(envelope["data"]):
             training.prepare(training_request, settings())
-        return answer_job(jobs.submit("train", pack_training(training_request), _describe(training_request), key))
+        return answer_job(jobs.submit("train", pack(training_request), _describe(training_request), key))
     with placed_as_posted(envelope["data"]):
         record = training.train(training_request, store(), settings(), key=key)
     return answer(show_model(record), 201, {"Location": link_model(record)["self"]})

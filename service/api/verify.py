@@ -10,12 +10,12 @@ from marshmallow import Schema, fields
 from service import verifying
 from service.api.blueprint import Resource
 from service.api.fields import Anything, Dissimilarity, Envelope, TrainingData, text
-from service.api.jobs import JobSchema, answer_job, queue_for
+from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.state import settings, store
 from service.api.tree import NodeSchema
-from service.jobs.requests import pack_training
+from service.jobs.requests import pack
 from service.readers.json_table import Limits, read_table
 from service.readers.places import placed_as_posted
 from service.store.records import ModelRecord
@@ -93,9 +93,7 @@ class VerifiedSchema(Schema):
 @blueprint.route("/models/<reference>/verify", methods=["POST"], parameters=[REFERENCE])
 @blueprint.arguments(VerificationSchema)
 @blueprint.response(200, VerifiedSchema)
-@blueprint.alt_response(
-    202, schema=JobSchema, description="A job does it: with `Prefer: respond-async`, or where it takes long"
-)
+@blueprint.alt_response(202, schema=JobSchema, description=A_JOB)
 @blueprint.problems(400, 404, 409, 413, 415, 422, 429, 503, 507)
 def verify_model(envelope: dict[str, Any], reference: str) -> Response:
     """Train a model again, from the data that it kept or from posted ones, and compare the trees node by node.
@@ -109,7 +107,7 @@ def verify_model(envelope: dict[str, Any], reference: str) -> Response:
         if posted is not None:
             with placed_as_posted(envelope["data"]):
                 prepare(posted, settings())
-        content = {"model": record.id, "training": None if posted is None else pack_training(posted)}
+        content = {"model": record.id, "training": None if posted is None else pack(posted)}
         subject = {"model": record.id, "source": "retained" if posted is None else "posted"}
         return answer_job(jobs.submit("verify", content, subject))
     if posted is None:
@@ -135,5 +133,5 @@ def _read_request(record: ModelRecord, envelope: dict[str, Any]) -> TrainingRequ
 
 def _count_cells(record: ModelRecord, posted: TrainingRequest | None) -> int:
     if posted is not None:
-        return posted.table.rows * len(posted.table.columns)
+        return posted.table.cells
     return int(record.body["training"]["rows"]) * max(int(record.body["training"]["columns"]), 1)

@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from service import training, verifying
+from service import comparing, training, verifying
 from service.cross_validation import read_plan
-from service.evaluation import evaluate
-from service.explaining import explain
+from service.evaluation import EvaluationRequest, evaluate
+from service.explaining import ExplanationRequest, explain
 from service.importance import permute
 from service.jobs.progress import follow_growth
-from service.jobs.requests import unpack_evaluation, unpack_explanation, unpack_permutation, unpack_training
+from service.jobs.requests import unpack, unpack_permutation, unpack_table
 from service.settings import Settings
 from service.stability import StabilityRequest, measure_stability
 from service.store.models import ModelStore
 from service.store.records import Claim
+from service.targets import TrainingRequest
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ Kind = Callable[[Mapping[str, Any], Work], Mapping[str, Any] | None]
 
 def train(content: Mapping[str, Any], work: Work) -> None:
     """Train a model; its record and the end of the job are one commit."""
-    request = unpack_training(content)
+    request = unpack(content, TrainingRequest)
     depth = request.parameters.get("max_depth")
     plan = read_plan(request.cross_validation, None)
     # each trial of a cross-validation is about as long as the growth of the model itself
@@ -63,7 +64,7 @@ def measure_splits(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 def verify(content: Mapping[str, Any], work: Work) -> None:
     """Train a model again and compare; the end of the job and the entry of the audit log are one commit."""
     record = work.store.find(content["model"])
-    posted = None if content["training"] is None else unpack_training(content["training"])
+    posted = None if content["training"] is None else unpack(content["training"], TrainingRequest)
     rows = record.body["training"]["rows"] if posted is None else posted.table.rows
     progress = follow_growth(work.report, rows, record.body["parameters"]["max_depth"])
     found = verifying.verify(record, posted, work.store, work.settings, progress)
@@ -74,7 +75,7 @@ def verify(content: Mapping[str, Any], work: Work) -> None:
 def evaluate_rows(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     """How good a model's answers are."""
     record = work.store.find(content["model"])
-    asked = unpack_evaluation(content["request"])
+    asked = unpack(content["request"], EvaluationRequest)
     return {"model": record.summary(), **evaluate(record, asked, work.store, work.report)}
 
 
@@ -88,8 +89,17 @@ def permute_features(content: Mapping[str, Any], work: Work) -> Mapping[str, Any
 def explain_rows(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     """Why rows are answered what they are."""
     record = work.store.find(content["model"])
-    asked = unpack_explanation(content["request"])
+    asked = unpack(content["request"], ExplanationRequest)
     return {"model": record.summary(), **explain(record, asked, work.store, work.report)}
+
+
+def compare_models(content: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """How two models differ."""
+    records = work.store.find(content["model"]), work.store.find(content["with"])
+    packed = content["tables"]
+    tables = None if packed is None else [unpack_table(table) for table in packed]
+    compared = comparing.compare(*records, tables, work.store, work.report)
+    return {"a": records[0].summary(), "b": records[1].summary(), **compared}
 
 
 KINDS: dict[str, Kind] = {
@@ -99,4 +109,5 @@ KINDS: dict[str, Kind] = {
     "importance": permute_features,
     "explain": explain_rows,
     "verify": verify,
+    "compare": compare_models,
 }

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from service.comparing import CELLS_OF_A_NODE
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
 
     from tests.api.conftest import Expect
+    from tests.conftest import MakeApp
 
+LATER = {"Prefer": "respond-async"}
 ROWS = 150
 
 
@@ -115,16 +122,69 @@ def test_without_data(client: FlaskClient) -> None:
     assert compare(client, "credit", "credit@1")["predictions"] is None
 
 
-def test_problems(client: FlaskClient, problem_of: Expect, places_of: Expect) -> None:
-    """No such model, models of different tasks, rows that one of the two cannot read."""
+@pytest.mark.parametrize("target", ["risk", "size", ["age", "size"]])
+@pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
+def test_the_same_body(client: FlaskClient, run: Callable[[str], None], target: str | list[str], rows: bool) -> None:
+    """The job's result is the body of the answer that is waited for, whatever is predicted, with and without rows."""
+    for depth in (2, 4):
+        train(client, target=target, parameters={"max_depth": depth})
+    request = {"with": "credit@1", "data": {"columns": make_columns()} if rows else None}
+    waited = client.post("/models/credit@2/compare", json=request)
+    assert waited.status_code == 200, waited.json
+    assert waited.json["splits"]["differ"] > 0
+    accepted = client.post("/models/credit@2/compare", json=request, headers=LATER)
+    assert (accepted.status_code, accepted.headers["Preference-Applied"]) == (202, "respond-async")
+    ids = {"model": waited.json["a"]["id"], "with": waited.json["b"]["id"]}
+    assert accepted.json["subject"] == {**ids, "rows": ROWS if rows else None}
+    run(accepted.json["id"])
+    ended = client.get(accepted.headers["Location"]).json
+    assert (ended["state"], ended["kind"], ended["model"]) == ("succeeded", "compare", None)
+    assert ended["result"] == waited.json
+
+
+def test_what_takes_long_becomes_a_job(client: FlaskClient, make_app: MakeApp) -> None:
+    """Unasked too: cells count once for each model, nodes of the smaller tree as the cells that take as long."""
+    nodes = [train(client, parameters={"max_depth": depth})["tree"]["nodes"] for depth in (2, 4)]
+    rows = {"columns": make_columns()}
+    cells = ROWS * len(rows["columns"])
+    for data, count in ((None, 0), (rows, 2 * cells)):
+        most = count + CELLS_OF_A_NODE * min(nodes)
+        for setting, status in ((most, 200), (most - 1, 202)):
+            other = make_app(job_cells=setting).test_client()
+            answer = other.post("/models/credit@1/compare", json={"with": "credit@2", "data": data})
+            assert answer.status_code == status
+
+
+def test_a_model_deleted_meanwhile(client: FlaskClient, run: Callable[[str], None]) -> None:
+    """The job ends with the problem of one who asks now."""
+    for _ in range(2):
+        train(client)
+    job = client.post("/models/credit@1/compare", json={"with": "credit@2"}, headers=LATER).json
+    assert client.delete("/models/credit@2").status_code == 204
+    run(job["id"])
+    ended = client.get(job["links"]["self"]).json
+    assert (ended["state"], ended["problem"]["status"]) == ("failed", 404)
+
+
+@pytest.mark.parametrize("headers", [{}, LATER], ids=["waited for", "as a job"])
+def test_problems(client: FlaskClient, problem_of: Expect, places_of: Expect, headers: dict[str, str]) -> None:
+    """No such model, models of different tasks, rows that one of the two cannot read: said before there is a job."""
+
+    def ask(model: str, body: dict[str, Any]) -> TestResponse:
+        return client.post(f"/models/{model}/compare", json=body, headers=headers)
+
     train(client)
-    problem_of(client.post("/models/credit/compare", json={"with": "debit"}), 404)
-    problem_of(client.post("/models/debit/compare", json={"with": "credit"}), 404)
-    assert "/with" in places_of(client.post("/models/credit/compare", json={}), 422)
+    problem_of(ask("credit", {"with": "debit"}), 404)
+    problem_of(ask("debit", {"with": "credit"}), 404)
+    assert "/with" in places_of(ask("credit", {}), 422)
     train(client, target="size")
-    assert "/with" in places_of(client.post("/models/credit@1/compare", json={"with": "credit@2"}), 422)
+    assert "/with" in places_of(ask("credit@1", {"with": "credit@2"}), 422)
     train(client, features=["size"])
     body = {"with": "credit@3", "data": {"columns": {"age": [1], "job": ["clerk"]}}}
-    assert "/data/columns/size" in places_of(client.post("/models/credit@1/compare", json=body), 422)
+    assert "/data/columns/size" in places_of(ask("credit@1", body), 422)
     body["data"] = {"columns": {"age": ["x"], "job": ["clerk"], "size": [1]}}
-    assert "/data/columns/age/0" in places_of(client.post("/models/credit@1/compare", json=body), 422)
+    assert "/data/columns/age/0" in places_of(ask("credit@1", body), 422)
+    train(client, parameters={"missing": "refuse"}, features=["age", "size"])
+    body = {"with": "credit@4", "data": {"rows": [[1, 0.5], [2, None]]}}
+    assert "/data/rows/1/1" in places_of(ask("credit@4", body), 422)
+    assert client.get("/jobs").json["jobs"] == []

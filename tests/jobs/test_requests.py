@@ -9,13 +9,7 @@ import pytest
 
 from service.evaluation import EvaluationRequest
 from service.importance import PermutationRequest
-from service.jobs.requests import (
-    pack_permutation,
-    pack_training,
-    unpack_evaluation,
-    unpack_permutation,
-    unpack_training,
-)
+from service.jobs.requests import pack, pack_permutation, unpack, unpack_permutation
 from service.store.models import ModelStore
 from service.store.naming import new_id
 from service.training import TrainingRequest
@@ -33,8 +27,8 @@ from tests.jobs.making import make_request
 def test_round_trip(store: ModelStore, request_: TrainingRequest) -> None:
     """Every field and every column, its categories, codes and missing cells included, comes back as it went."""
     job_id = new_id()
-    hashes = store.requests.write(job_id, {"request": pack_training(request_)})
-    back = unpack_training(store.requests.load(job_id, "request", hashes["request"]))
+    hashes = store.requests.write(job_id, {"request": pack(request_)})
+    back = unpack(store.requests.load(job_id, "request", hashes["request"]), TrainingRequest)
     for field in fields(request_):
         if field.name != "table":
             assert getattr(back, field.name) == getattr(request_, field.name), field.name
@@ -60,4 +54,4 @@ def test_evaluations(store: ModelStore) -> None:
         assert (ours.name, ours.kind, ours.categories) == (theirs.name, theirs.kind, theirs.categories)
         np.testing.assert_array_equal(ours.values, theirs.values)
         np.testing.assert_array_equal(ours.is_missing(), theirs.is_missing())
-    assert unpack_evaluation(plain).weight == "whole"
+    assert unpack(plain, EvaluationRequest).weight == "whole"

@@ -13,7 +13,7 @@ from service.core.errors import Fault, InvalidData
 from service.errors import JobStopped, StorageFull
 from service.jobs import kinds
 from service.jobs.kinds import Work
-from service.jobs.requests import pack_training
+from service.jobs.requests import pack
 from service.jobs.runner import Runner, WorkerStopping
 from service.settings import Settings
 from service.store.models import ModelStore
@@ -41,7 +41,7 @@ def requests(settings: Settings) -> list[Path]:
 def test_a_training(store: ModelStore, settings: Settings) -> None:
     """A job makes the model that the caller would have got by waiting, under the name that was asked for."""
     request = make_request(200)
-    job = add_job(store, "train", pack_training(request))
+    job = add_job(store, "train", pack(request))
     Runner(store, settings, "w").run(job.id)
     ended = store.jobs.find(job.id)
     assert ended.state == "succeeded"
@@ -128,7 +128,7 @@ def test_a_cross_validation(store: ModelStore, settings: Settings) -> None:
 
         kinds.train(content, replace(work, report=report))
 
-    request = pack_training(make_request(cross_validation={"folds": 3, "repeats": 3}))
+    request = pack(make_request(cross_validation={"folds": 3, "repeats": 3}))
     job = add_job(store, "train", request)
     Runner(store, settings, "w", kinds={"train": watch}).run(job.id)
     assert store.jobs.find(job.id).state == "succeeded"
@@ -145,7 +145,7 @@ def test_a_cross_validation(store: ModelStore, settings: Settings) -> None:
 
 def test_run_again_after_its_end(store: ModelStore, settings: Settings) -> None:
     """A job that is handed out again after it has ended is left as it is: no second model."""
-    job = add_job(store, "train", pack_training(make_request()))
+    job = add_job(store, "train", pack(make_request()))
     for _ in range(3):
         Runner(store, settings, "w").run(job.id)
     assert len(store.list(limit=9)[0]) == 1
@@ -154,7 +154,7 @@ def test_run_again_after_its_end(store: ModelStore, settings: Settings) -> None:
 
 def test_an_attempt_that_was_replaced(store: ModelStore, settings: Settings) -> None:
     """While a slow attempt trains, another one begins: the model is stored once, by the newer one."""
-    job = add_job(store, "train", pack_training(make_request()))
+    job = add_job(store, "train", pack(make_request()))
 
     def be_slow(content: Mapping[str, Any], work: Work) -> None:
         Runner(store, settings, "other").run(job.id)
@@ -167,7 +167,7 @@ def test_an_attempt_that_was_replaced(store: ModelStore, settings: Settings) -> 
 
 def test_a_request_that_was_damaged(store: ModelStore, settings: Settings) -> None:
     """A file that is not what was written is refused unread, and the job fails."""
-    job = add_job(store, "train", pack_training(make_request()))
+    job = add_job(store, "train", pack(make_request()))
     path = requests(settings)[0]
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     Runner(store, settings, "w").run(job.id)
