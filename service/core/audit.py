@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
+from service.core.entries import Entries
 from service.core.guide import are_floats, lay_out
 from service.core.judge import judge, select_within
 from service.core.learn import prepare_target
@@ -24,7 +25,7 @@ from service.core.ranking import build_keys, rank_keys
 from service.core.rescore import Origin, Rescorer, Restated
 from service.core.scan import Grouping, arrange, scan_cuts
 from service.core.schema import Target
-from service.core.statistics import Entries, Ints
+from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_features
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from service.core.encoding import CodedFeature, Ints, Numbers
 from service.core.parallel import run_parallel
-from service.core.statistics import Selection
+from service.core.quantities import Selection
 
 BINS = 255
 """The most bins of values; what is missing has a bin of its own after them."""

@@ -17,10 +17,11 @@ from service.core.candidates import NO_ROUTE
 from service.core.criteria import Floats
 from service.core.descend import fill_cells, read_branches
 from service.core.encoding import CodedFeature
+from service.core.entries import Entries
 from service.core.guide import Guide, are_floats, lay_out
 from service.core.parting import find_shares, spread
 from service.core.schema import Column, Target
-from service.core.statistics import Entries, Ints, Tally
+from service.core.statistics import Ints, Tally
 from service.core.tree import Tree
 
 Flags: TypeAlias = NDArray[np.bool_]

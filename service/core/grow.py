@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Form, Lack
 from service.core.criteria import Floats
+from service.core.entries import Entries
 from service.core.judge import is_fewer
 from service.core.monotonic import narrow_bounds, read_values
 from service.core.prune_cost import rate_nodes
@@ -23,7 +24,7 @@ from service.core.route import Children, route_entries, send_entries
 from service.core.schema import Target
 from service.core.search import Splits, search
 from service.core.stand_ins import StandIns
-from service.core.statistics import Entries, Ints
+from service.core.statistics import Ints
 from service.core.surrogates import stand_in
 from service.core.tree import LeafReason
 from service.core.upkeep import lay_out, pass_on

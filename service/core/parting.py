@@ -12,7 +12,8 @@ import numpy as np
 
 from service.core.criteria import Floats
 from service.core.encoding import argsort_keys
-from service.core.statistics import Entries, Ints, Tally
+from service.core.entries import Entries
+from service.core.statistics import Ints, Tally
 from service.core.weigh import Batch
 
 

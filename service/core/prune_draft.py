@@ -15,10 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.core.encoding import CodedFeature
+from service.core.entries import Entries
 from service.core.prune_cost import count_below, number_preorder
 from service.core.prune_route import Flow, Router
 from service.core.schema import Target
-from service.core.statistics import Entries, Ints, Tally
+from service.core.statistics import Ints, Tally
 from service.core.tree import LeafReason, Tree
 
 

@@ -5,6 +5,7 @@ Floats are split once into two parts (after Demmel and Nguyen 2015, "Parallel re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -37,6 +38,20 @@ class Quantity:
     def take(self, inside: Selection, keep: Selection) -> Quantity:
         """The same of some nodes, ``keep``, with their entries, ``inside``."""
         return Quantity(tuple(part[inside] for part in self.parts), tuple(unit[keep] for unit in self.units))
+
+    def sum_runs(self, start: Ints, entries: int) -> Floats:
+        """(node,) the sum of each node, whose entries begin at ``start: (node,)``."""
+        sums = [np.add.reduceat(part, start).astype(np.int64) for part in self.parts] or [count_runs(start, entries)]
+        return self.join(sums, np.arange(len(start)))
+
+    def join(self, sums: Sequence[Ints], node: Ints) -> Floats:
+        """What ``sums: (..., group)`` of the parts add up to, one of each, in groups of ``node: (group,)``."""
+        if not self.parts:
+            return sums[0].astype(np.float64)
+        total = sums[0] * self.units[0][node]
+        for amount, unit in zip(sums[1:], self.units[1:], strict=True):
+            total = total + amount * unit[node]
+        return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ import numpy as np
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
+from service.core.entries import Entries
 from service.core.lines import LineRuns
 from service.core.objective import Objective
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
-from service.core.statistics import Entries, Ints
+from service.core.statistics import Ints
 from service.core.weigh import Batch, make_batch
 
 _OBJECTIVES = {

@@ -20,6 +20,7 @@ from service.core.criteria import Floats
 from service.core.descend import follow
 from service.core.descend_parts import descend_parts
 from service.core.encoding import encode
+from service.core.entries import Entries
 from service.core.folds import take_rows
 from service.core.guide import are_floats
 from service.core.guide import lay_out as lay_out_guide
@@ -27,7 +28,7 @@ from service.core.judge import is_fewer
 from service.core.learn import build_learner, prepare_target
 from service.core.schema import Column, Label, Target
 from service.core.search import Splits, search
-from service.core.statistics import Entries, Ints
+from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.core.upkeep import lay_out
 from service.core.weigh import Batch, Learner, make_batch

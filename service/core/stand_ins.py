@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE
 from service.core.criteria import Floats
-from service.core.statistics import Entries, Ints
+from service.core.entries import Entries
+from service.core.statistics import Ints
 from service.core.weigh import Learner
 
 Flags = NDArray[np.bool_]

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
-from service.core.deviations import TINY, rise_above
 from service.core.encoding import smallest_unsigned
-from service.core.parallel import PARALLEL_CELLS, run_parallel
-from service.core.quantities import Quantity, Ranking, count_runs, count_true, find_starts, rank_targets, split_values
-from service.core.schema import Statistic, Target
+from service.core.entries import Entries, find_amounts
+from service.core.quantities import Quantity, Ranking, Selection, count_runs, count_true
+from service.core.schema import Target
 
 FEW_CLASSES = 8
 """Rows of more are quicker counted all at once than class by class."""
@@ -28,28 +26,6 @@ FEW_ENTRIES = 5000
 """So are fewer rows."""
 Ints = NDArray[np.int64]
 Labels: TypeAlias = NDArray[np.unsignedinteger]
-Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """What is routed: entry = (row, node, weight), grouped by node in ascending order.
-
-    ``row``, ``node``: (entry,) int64, ``node`` local to the batch of ``nodes`` nodes; ``weight``: (entry,) float64,
-    None where all are 1. ``source: (entry,)`` is the place of each in the batch that they were routed from, as long as
-    that is asked for.
-    """
-
-    row: Ints
-    node: Ints
-    nodes: int
-    weight: Floats | None = None
-    source: Ints | None = None
-
-    def take(self, inside: Selection, node: Ints, nodes: int) -> Entries:
-        """The entries of some nodes, which keep their order, with their new ``node`` ids."""
-        weight = None if self.weight is None else self.weight[inside]
-        return Entries(self.row[inside], node, nodes, weight, None if self.source is None else self.source[inside])
 
 
 class Tally:
@@ -67,78 +43,37 @@ class Tally:
         self._label = label
         if label is None and target.codes is not None:
             self._label = target.codes[entries.row].astype(smallest_unsigned(len(target.classes)))
-        self._whole_weight = (
-            Quantity() if entries.weight is None else split_values(entries.weight, entries.node, entries.nodes)
-        )
-        self.quantities: tuple[Quantity, ...] = (self._whole_weight,)
-        self._squares: Quantity | None = None
-        self.ranking: Ranking | None = None
+        self._amounts = find_amounts(target, entries)
         self.pairs = target.pairs
-        self._scored, self._has_base = 1, False
-        self.centre = np.zeros(entries.nodes)
-        self.reach = np.zeros((2, entries.nodes))
-        if target.values is not None:
-            if target.values.ndim > 1:
-                self._centre_vectors(target, entries)
-            else:
-                self._centre_values(target.values[entries.row], entries, target.statistic)
         self._by_row: list[list[Floats]] | None = None
-
-    def _centre_values(self, values: Floats, entries: Entries, statistic: Statistic) -> None:
-        """Sums about the node's own mean: a node far from the origin loses no digits to its distance."""
-        start = find_starts(entries.node, entries.nodes)
-        low, high = np.minimum.reduceat(values, start), np.maximum.reduceat(values, start)
-        middle = low / 2 + high / 2
-        weight = 1.0 if entries.weight is None else entries.weight
-        rows = count_runs(start, len(values))
-        offset = values - np.repeat(middle, rows)
-        rough = (self._whole_weight, split_values(weight * offset, entries.node, entries.nodes, roughly=True))
-        stats = self._combine(self._sum_stretches(rough, start), rough, np.arange(entries.nodes))
-        # rounded to a millionth of the range: short targets then have short offsets, which need one part only
-        grain = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 20, -1000))
-        # a constant node keeps its value as the centre, so that its spread is exactly 0
-        self.centre = np.where(low == high, low, np.rint((middle + stats[1] / stats[0]) / grain) * grain)
-        self.reach = np.stack([low - self.centre, high - self.centre])
-        np.subtract(values, np.repeat(self.centre, rows), out=offset)
-        weighted = weight * offset
-        first, second = run_parallel(
-            lambda power: split_values(weighted if power == 1 else weighted * offset, entries.node, entries.nodes),
-            (1, 2),
-            worth=len(offset) > PARALLEL_CELLS,
-        )
-        self.quantities, self._scored = (self._whole_weight, first, second), 2
-        if statistic == "deviance":
-            self._add_deviance(values, offset, weight, entries)
-        if statistic == "deviations":
-            self.quantities, self.ranking = self.quantities[:2], rank_targets(values, offset, entries.node)
-
-    def _centre_vectors(self, target: Target, entries: Entries) -> None:
-        """Weight, then the sum of each output, then the squares of each, about the node's own means (output, node)."""
-        parts = [Tally(replace(target, values=values), entries) for values in np.asarray(target.values).T]
-        sums, squares = ([part.quantities[which] for part in parts] for which in (1, 2))
-        self.quantities, self._scored = (self._whole_weight, *sums, *squares), 1 + len(parts)
-        self.centre = np.stack([part.centre for part in parts])
-
-    def _add_deviance(self, values: Floats, offset: Floats, weight: Floats | float, entries: Entries) -> None:
-        """Instead of squares: how many targets are above 0, and the deviance about the centre."""
-        centre = self.centre[entries.node]
-        deviance = weight * centre * rise_above(offset / np.maximum(centre, TINY))
-        positive = Quantity(((values > 0).astype(np.float64),), (np.ones(entries.nodes),))
-        self._squares = self.quantities[2]
-        self.quantities = (*self.quantities[:2], positive, split_values(deviance, entries.node, entries.nodes))
-        self._scored, self._has_base = 3, True
 
     def take(self, inside: Selection, keep: Selection, row: Ints | None = None) -> Tally:
         """The same for some nodes: their entries, of which the ``row: (entry,)`` may be at hand, and the nodes."""
         part = copy.copy(self)
-        part.quantities = tuple(quantity.take(inside, keep) for quantity in self.quantities)
-        part._whole_weight = part.quantities[0]
-        part._squares = None if self._squares is None else self._squares.take(inside, keep)
-        part.centre, part.reach = self.centre[..., keep], self.reach[:, keep]
-        part.ranking = None if self.ranking is None else self.ranking.take(inside)
+        part._amounts = self._amounts.take(inside, keep)
         part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """What is summed."""
+        return self._amounts.quantities
+
+    @property
+    def centre(self) -> Floats:
+        """(node,) or (output, node): about what numbers are summed."""
+        return self._amounts.centre
+
+    @property
+    def reach(self) -> Floats:
+        """(2, node) the least and the greatest number, from the centre."""
+        return self._amounts.reach
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """The numbers in their order, where medians are asked for."""
+        return self._amounts.ranking
 
     @property
     def label_entries(self) -> Labels:
@@ -150,7 +85,7 @@ class Tally:
     @property
     def outputs(self) -> int:
         """How many numbers each row has to be predicted."""
-        return self._scored - 1 if self.centre.ndim > 1 else 1
+        return self.scored - 1 if self.centre.ndim > 1 else 1
 
     @property
     def row(self) -> Ints:
@@ -234,17 +169,14 @@ class Tally:
 
     def sum(self, group: Ints, groups: int) -> list[Ints]:
         """Sums over ``group: (..., entry)`` ids, all below ``groups``; leading axes repeat the entries."""
-        return self._sum(self.quantities, group, groups)
+        return self._sum_keys(self.quantities, self.key(group, groups), groups)
 
     def sum_nodes(self, node: Ints, start: Ints) -> list[Ints]:
         """As `sum`, over nodes: ``node: (entry,)``, whose entries begin at ``start: (node,)``."""
         if self.classes > FEW_CLASSES or len(node) < FEW_ENTRIES:
-            return self._sum(self.quantities, node, len(start))
-        return self._sum_stretches(self.quantities, start)
-
-    def _sum_stretches(self, quantities: Sequence[Quantity], start: Ints) -> list[Ints]:
+            return self.sum(node, len(start))
         sums = []
-        for part in (part for quantity in quantities for part in quantity.parts or (None,)):
+        for part in (part for quantity in self.quantities for part in quantity.parts or (None,)):
             if self._label is not None:
                 each = [self._label == c for c in range(self.classes)]
                 amounts = each if part is None else [np.where(mine, part, 0.0) for mine in each]
@@ -254,9 +186,6 @@ class Tally:
             else:
                 sums.append(_add_stretches(part, start)[None])
         return sums
-
-    def _sum(self, quantities: Sequence[Quantity], group: Ints, groups: int) -> list[Ints]:
-        return self._sum_keys(quantities, self.key(group, groups), groups)
 
     def sum_runs(self, entry: Ints, begin: Ints, end: Ints) -> list[Ints]:
         """Sums over unions of runs (run, set) of ``entry: (place,)``, of numbers."""
@@ -283,7 +212,7 @@ class Tally:
     @property
     def squares(self) -> Quantity:
         """The squares of numbers about their node's centre."""
-        return self._squares or self.quantities[2]
+        return self._amounts.squares or self.quantities[2]
 
     def bound_squares(self, sums: Ints | Floats, rows: Ints, node: Ints) -> Floats:
         """At least the sum of squares of each group, of its first part's, with what rounding can have taken away."""
@@ -297,7 +226,7 @@ class Tally:
     @property
     def scored(self) -> int:
         """How many quantities scores need: of numbers those before the squares or deviances, which cancel in gains."""
-        return self._scored
+        return self._amounts.scored
 
     def combine_scored(self, sums: Sequence[Ints], node: Ints) -> Floats:
         """As `combine`, for sums of the quantities that scores need."""
@@ -320,16 +249,9 @@ class Tally:
         return self._combine(sums, self.quantities, node)
 
     def _combine(self, sums: Sequence[Ints], quantities: Sequence[Quantity], node: Ints) -> Floats:
-        channels, rest = [], list(sums)
-        for quantity in quantities:
-            if not quantity.parts:
-                channels.append(rest.pop(0).astype(np.float64))
-                continue
-            total = rest.pop(0) * quantity.units[0][node]
-            for unit in quantity.units[1:]:
-                total = total + rest.pop(0) * unit[node]
-            channels.append(total)
-        if self._has_base:
+        rest = iter(sums)
+        channels = [quantity.join([next(rest) for _ in quantity.parts or (None,)], node) for quantity in quantities]
+        if self._amounts.squares is not None:
             channels.insert(3, channels[0] * self.centre[node])
         return np.concatenate(channels)
 

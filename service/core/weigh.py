@@ -25,15 +25,16 @@ from service.core.candidates import (
 from service.core.criteria import Floats
 from service.core.cuts import Nodes
 from service.core.encoding import CodedFeature
+from service.core.entries import Entries
 from service.core.medians import find_medians
 from service.core.objective import Objective
 from service.core.parameters import Parameters
 from service.core.prune_cost import Floor
-from service.core.quantities import count_runs, find_starts
+from service.core.quantities import Selection, count_runs, find_starts
 from service.core.runs import Weighed
 from service.core.scan import Grouping, Ordered, scan_cuts
 from service.core.schema import Target
-from service.core.statistics import Entries, Ints, Labels, Selection, Tally
+from service.core.statistics import Ints, Labels, Tally
 from service.core.subsets import weigh_multiway, weigh_subsets
 
 BLOCK_CELLS = 250_000

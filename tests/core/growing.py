@@ -10,10 +10,10 @@ import numpy as np
 
 from service.core.criteria import CRITERIA
 from service.core.encoding import encode
+from service.core.entries import Entries
 from service.core.learn import Learnt, build_learner, learn, prepare_target
 from service.core.parameters import Parameters, resolve
 from service.core.schema import Column, Label, Target
-from service.core.statistics import Entries
 from service.core.upkeep import lay_out
 from service.core.weigh import Batch, Learner, Sizes, make_batch
 

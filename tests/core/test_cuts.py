@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from service.core.candidates import MISSING_POSITION, NO_ROUTE, Form
 from service.core.criteria import CRITERIA
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
+from service.core.entries import Entries
 from service.core.objective import Objective
 from service.core.schema import Target
-from service.core.statistics import Entries
 from service.core.weigh import Batch, make_batch
 from tests.core.making import classes, values
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.deviations import rise_above
-from service.core.statistics import Entries, Tally
+from service.core.entries import Entries
+from service.core.statistics import Tally
 from tests.core.making import grow, numbers, values
 
 LEAST = 1e-280

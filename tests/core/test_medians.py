@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core import medians
+from service.core.entries import Entries
 from service.core.medians import find_medians, find_middles
-from service.core.statistics import Entries, Tally
+from service.core.statistics import Tally
 from tests.core.making import values
 from tests.oracle.naive_tree import absolute, median
 

@@ -9,8 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from service.core.criteria import Floats
+from service.core.entries import Entries
 from service.core.schema import Target
-from service.core.statistics import Entries, Floats, Tally
+from service.core.statistics import Tally
 from tests.core.making import classes, values
 
 MESSY = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.1, 0.2, 0.3, 1 / 3, 1e-9, 1e12])
