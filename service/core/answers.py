@@ -12,10 +12,10 @@ from service.core.descend import follow
 from service.core.descend_parts import descend_parts
 from service.core.folds import take_cells
 from service.core.guide import Guide, are_floats, lay_out
+from service.core.learner import Learner
 from service.core.schema import Column
 from service.core.statistics import Ints
 from service.core.tree import Tree, choose_answers
-from service.core.weigh import Learner
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from service.core.criteria import Floats
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
 from service.core.grow import Growth
 from service.core.impurities import find_variances
+from service.core.learner import Learner
 from service.core.schema import Target
 from service.core.search import join_splits, levels_of
 from service.core.stand_ins import count_cells, join_stands
 from service.core.statistics import Ints
 from service.core.tree import Surrogates, Tree, choose_answers
-from service.core.weigh import Learner
 
 
 def build_tree(

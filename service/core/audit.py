@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch, make_batch
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
@@ -18,6 +19,7 @@ from service.core.entries import Entries
 from service.core.guide import are_floats, lay_out
 from service.core.judge import judge, select_within
 from service.core.learn import prepare_target
+from service.core.learner import Learner
 from service.core.listing import Listing
 from service.core.monotonic import find_bounds
 from service.core.prune_match import match_split
@@ -27,7 +29,7 @@ from service.core.scan import Grouping, arrange, scan_cuts
 from service.core.schema import Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
-from service.core.weigh import Batch, Learner, list_blocks, make_batch, weigh_features
+from service.core.weigh import list_blocks, weigh_features
 
 LISTED_CELLS = 60_000
 """Nodes are audited together up to about so many rows x features."""

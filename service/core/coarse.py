@@ -16,6 +16,7 @@ from itertools import product
 
 import numpy as np
 
+from service.core.batch import Batch
 from service.core.bins import Binned
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates
@@ -24,11 +25,11 @@ from service.core.criteria import Floats
 from service.core.cuts import Lacking, build_cuts, build_directed, build_missing, join_cuts
 from service.core.deviations import TINY
 from service.core.grid import build_grid, score_grid
+from service.core.learner import Learner
 from service.core.parallel import PARALLEL_CELLS, count_cores, run_parallel
 from service.core.refine import Counted, find_cuts
 from service.core.screen_grid import can_screen_grid, find_slack, screen_grid
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 PORTION = 100_000
 """Features are counted and scored together up to about so many cells, which the processor's cache holds."""

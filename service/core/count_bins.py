@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.bins import Binned, Tables
 from service.core.criteria import Floats
 from service.core.encoding import smallest_unsigned
 from service.core.parallel import PARALLEL_CELLS, count_cores, run_parallel
 from service.core.statistics import Ints
-from service.core.weigh import Batch
 
 STRETCH = 2**18
 """About so many entries are counted together, more where they have many classes."""

@@ -16,15 +16,17 @@ from service.core.audit import (
     rebuild_batch,
     weigh_run,
 )
+from service.core.batch import Batch
 from service.core.bins import Binned, bin_features
 from service.core.coarse import can_bound, weigh_foremost
+from service.core.learner import Learner
 from service.core.lines import LineRuns, can_line, draw_line, pick_cuts
 from service.core.listing import Listing
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
 from service.core.upkeep import can_scan
-from service.core.weigh import Batch, Learner, list_blocks
+from service.core.weigh import list_blocks
 
 MOST = 1000
 """Up to so many are found without weighing all."""

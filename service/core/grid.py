@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.bounds import BOUNDS
 from service.core.criteria import Floats
 from service.core.cuts import Lacking
+from service.core.learner import Learner
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch, make_batch
 from service.core.candidates import Form, Lack
 from service.core.criteria import Floats
 from service.core.entries import Entries
 from service.core.judge import is_fewer
+from service.core.learner import Learner
 from service.core.monotonic import narrow_bounds, read_values
 from service.core.prune_cost import rate_nodes
 from service.core.route import Children, route_entries, send_entries
@@ -28,7 +30,6 @@ from service.core.statistics import Ints
 from service.core.surrogates import stand_in
 from service.core.tree import LeafReason
 from service.core.upkeep import lay_out, pass_on
-from service.core.weigh import Batch, Learner, make_batch
 
 Progress = Callable[[int, int], None]
 """Told after each batch: the depth reached, and the entries still open."""

@@ -8,13 +8,14 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.c45 import ROUNDING, find_short_cuts, is_cut, price_cuts
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import Floats
+from service.core.learner import Learner
 from service.core.monotonic import breaks_order
 from service.core.parameters import Parameters
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 class Reason(IntEnum):

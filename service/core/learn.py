@@ -14,6 +14,7 @@ from service.core.encoding import CodedFeature, encode
 from service.core.errors import Fault, InvalidData, InvalidParameters, UnsuitableTask, pointer
 from service.core.grow import Progress, grow
 from service.core.impurities import make_vector_family
+from service.core.learner import Learner, Sizes
 from service.core.monotonic import bind_answers
 from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
@@ -22,7 +23,6 @@ from service.core.prune_cost import Costs, Floor
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
-from service.core.weigh import Learner, Sizes
 
 DIRECTIONS = {"up": 1, "down": -1}
 NOT_COUNTS = 'values below 0, or nothing above it: "poisson" needs targets of 0 or more, choose "variance"'

@@ -15,13 +15,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.branches import adds_up
 from service.core.candidates import Block, Candidates, Lack
 from service.core.cuts import Cuts, build_cuts
 from service.core.encoding import sort_numbers
+from service.core.learner import Learner
 from service.core.runs import Layout
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 STEP = 2**14
 """Cuts are weighed so many at a time, which the processor's cache holds."""

@@ -13,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import Floats
+from service.core.learner import Learner
 from service.core.objective import Objective
 from service.core.statistics import Ints
 from service.core.tree import Tree, choose_answers
-from service.core.weigh import Batch, Learner
 
 
 def breaks_order(learner: Learner, batch: Batch, block: Block, table: Candidates) -> NDArray[np.bool_]:

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.judge import Reason, judge, select_within
+from service.core.learner import Learner
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from service.core.batch import Batch
 from service.core.criteria import Floats
 from service.core.encoding import argsort_keys
 from service.core.entries import Entries
 from service.core.statistics import Ints, Tally
-from service.core.weigh import Batch
 
 
 def part_entries(batch: Batch, child: Ints, lost: Ints, parent: Ints) -> tuple[Entries, Floats]:

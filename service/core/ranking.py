@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import Reason
+from service.core.learner import Learner
 from service.core.listing import Listing
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 def build_keys(learner: Learner, batch: Batch, listing: Listing, within: Floats, gain: Floats) -> list[Floats]:

@@ -12,15 +12,16 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.bins import Binned
 from service.core.criteria import Floats
 from service.core.cuts import Cuts, Lacking, join_cuts
 from service.core.deviations import TINY
 from service.core.encoding import Numbers, argsort_numbers
 from service.core.grid import Grid, Scores, build_grid, lift_grid, score_grid
+from service.core.learner import Learner
 from service.core.screen_grid import find_slack, screen_grid
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 FINE = (16, 256)
 """A bin that is looked at closer is parted into so many at least and at most, evenly in value,"""

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from service.core.batch import Batch, make_batch
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
@@ -22,7 +23,6 @@ from service.core.objective import Objective
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
 from service.core.statistics import Ints
-from service.core.weigh import Batch, make_batch
 
 _OBJECTIVES = {
     criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"

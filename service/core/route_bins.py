@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.bins import Binned
 from service.core.candidates import Form
+from service.core.learner import Learner
 from service.core.search import Splits
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 def find_binned(batch: Batch, splits: Splits) -> Ints:

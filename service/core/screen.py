@@ -21,16 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.candidates import Block, Candidates, Form
 from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import Cuts, build_cuts
 from service.core.deviations import TINY
+from service.core.learner import Learner
 from service.core.parallel import list_runs, run_parallel
 from service.core.quantities import Selection
 from service.core.scan import PORTION, WORTH_CELLS, Ordered, count_missing
 from service.core.sides import Sides, list_sides, sum_right
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 SCREENED = frozenset({"gini", "variance"})
 """The criteria whose gain has this form."""

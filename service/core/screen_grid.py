@@ -20,13 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from service.core.batch import Batch
 from service.core.criteria import TOLERANCE, Floats
 from service.core.cuts import Lacking
 from service.core.deviations import TINY
 from service.core.grid import Grid, Scores
+from service.core.learner import Learner
 from service.core.screen import tells_score
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 LITTLE = 1e-15
 """Added to n (N - n), so that it is never 0."""

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import NO_ROUTE, Block, Candidates, Form, Slots
 from service.core.coarse import weigh_contenders
 from service.core.criteria import Floats
 from service.core.cuts import part_nodes
+from service.core.learner import Learner
 from service.core.nominate import Board, Nominees
 from service.core.parallel import list_runs, run_parallel
 from service.core.scan import Ordered
@@ -24,7 +26,7 @@ from service.core.screen import can_screen, find_near, screens_all, weigh_near
 from service.core.sides import part_rows, sum_right
 from service.core.statistics import Ints
 from service.core.subsets import find_left
-from service.core.weigh import BLOCK_CELLS, Batch, Learner, list_blocks, weigh_block, weigh_lines
+from service.core.weigh import BLOCK_CELLS, list_blocks, weigh_block, weigh_lines
 
 RUN_CELLS = 60_000
 """Nodes are searched together up to about so many rows x features."""

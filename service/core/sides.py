@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.candidates import NO_ROUTE
 from service.core.scan import LACKING, Ordered
 from service.core.statistics import Ints, Tally
-from service.core.weigh import Batch
 
 
 @dataclass(frozen=True, slots=True)

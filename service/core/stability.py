@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from service.core.assemble import place_thresholds
 from service.core.audit import Audited, find_used
+from service.core.batch import Batch, make_batch
 from service.core.candidates import Form
 from service.core.criteria import Floats
 from service.core.descend import follow
@@ -26,12 +27,12 @@ from service.core.guide import are_floats
 from service.core.guide import lay_out as lay_out_guide
 from service.core.judge import is_fewer
 from service.core.learn import build_learner, prepare_target
+from service.core.learner import Learner
 from service.core.schema import Column, Label, Target
 from service.core.search import Splits, search
 from service.core.statistics import Ints
 from service.core.tree import Tree
 from service.core.upkeep import lay_out
-from service.core.weigh import Batch, Learner, make_batch
 
 Flags: TypeAlias = NDArray[np.bool_]
 NO_ROWS = -2

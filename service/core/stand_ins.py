@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from service.core.candidates import NO_ROUTE
 from service.core.criteria import Floats
 from service.core.entries import Entries
+from service.core.learner import Learner
 from service.core.statistics import Ints
-from service.core.weigh import Learner
 
 Flags = NDArray[np.bool_]
 

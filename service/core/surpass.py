@@ -9,16 +9,18 @@ from itertools import pairwise
 import numpy as np
 
 from service.core.audit import Audited, rebuild_batch, weigh_run
+from service.core.batch import Batch
 from service.core.bins import Binned
 from service.core.candidates import Block, Candidates
 from service.core.coarse import bound_lines
 from service.core.encoding import argsort_numbers, smallest_unsigned
 from service.core.judge import judge
+from service.core.learner import Learner
 from service.core.lines import can_line, draw_line, walk_cuts
 from service.core.listing import SIDE_BY_SIDE
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner, list_blocks
+from service.core.weigh import list_blocks
 
 PORTION = 2**16
 """So many cuts x classes are scored at a time, which the processor's cache holds."""

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.batch import Batch
 from service.core.candidates import NO_ROUTE, Block, Lack, Slots, accumulate, split_missing, total_segments
 from service.core.criteria import TOLERANCE, Floats
 from service.core.entries import Entries
+from service.core.learner import Learner
 from service.core.parting import drop_lines
 from service.core.schema import Target
 from service.core.search import Splits
 from service.core.stand_ins import StandIns, follow_stands
 from service.core.statistics import Ints, Tally
 from service.core.tree import STAYS
-from service.core.weigh import Batch, Learner, count_block, list_blocks
+from service.core.weigh import count_block, list_blocks
 
 Flags = NDArray[np.bool_]
 

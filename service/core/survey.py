@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.audit import Audited, judge_candidates, weigh_run
+from service.core.batch import Batch
 from service.core.criteria import LOWER_IS_BETTER, Floats
 from service.core.lines import Line, LineRuns, pick_cuts
 from service.core.listing import Listing
@@ -22,7 +23,6 @@ from service.core.ranking import Margin, count_better
 from service.core.rescore import Restated
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
-from service.core.weigh import Batch
 
 LARGE_CELLS = 500_000
 """A node of more rows x features is surveyed."""

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.audit import Audited, find_chosen, judge_candidates, rate_table, rebuild_batch, weigh_run
+from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
+from service.core.learner import Learner
 from service.core.lines import Line, can_line, draw_line, walk_cuts
 from service.core.listing import SIDE_BY_SIDE, gather_branches, score_branches
 from service.core.parallel import run_parallel
@@ -20,7 +22,6 @@ from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.survey import Reasons, Survey, weigh_some
 from service.core.tree import LeafReason
-from service.core.weigh import Batch, Learner
 
 
 @dataclass(frozen=True, slots=True)

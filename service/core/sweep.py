@@ -13,16 +13,17 @@ from typing import BinaryIO
 import numpy as np
 
 from service.core.audit import Audited, Unranked, find_chosen, judge_candidates, rebuild_batch, weigh_run
+from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import count_tried
+from service.core.learner import Learner
 from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, walk_cuts
 from service.core.listing import Listing
 from service.core.ranks import Ranks
 from service.core.statistics import Ints
 from service.core.surveyor import find_rival
 from service.core.tree import LeafReason
-from service.core.weigh import Batch, Learner
 
 
 def sweep_node(

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from service.core.batch import Batch
 from service.core.bins import bin_features
 from service.core.candidates import Lack
 from service.core.coarse import can_bound
 from service.core.count_bins import keep_up
+from service.core.learner import Learner
 from service.core.scan import arrange
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 
 
 def lay_out(learner: Learner, batch: Batch, *, few: bool = False) -> Batch:

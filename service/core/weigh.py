@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.bins import WIDTHS, Binned
+from service.core.batch import Batch
 from service.core.branches import adds_up, find_typical, weigh_apart
 from service.core.candidates import (
     Block,
@@ -22,182 +22,15 @@ from service.core.candidates import (
     weigh_cuts,
     weigh_missing,
 )
-from service.core.criteria import Floats
-from service.core.cuts import Nodes
-from service.core.encoding import CodedFeature
 from service.core.entries import Entries
-from service.core.medians import find_medians
-from service.core.objective import Objective
-from service.core.parameters import Parameters
-from service.core.prune_cost import Floor
-from service.core.quantities import Selection, count_runs, find_starts
+from service.core.learner import Learner
 from service.core.runs import Weighed
-from service.core.scan import Grouping, Ordered, scan_cuts
-from service.core.schema import Target
-from service.core.statistics import Ints, Labels, Tally
+from service.core.scan import Grouping, scan_cuts
+from service.core.statistics import Ints, Tally
 from service.core.subsets import weigh_multiway, weigh_subsets
 
 BLOCK_CELLS = 250_000
 """Features are weighed together up to about so many entries x features."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Nodes that are searched together.
-
-    ``sums`` are the nodes' (see `Tally`), ``stats: (channel, node)``; ``rows``, ``impurity``: (node,). ``ordered``
-    holds the same entries in value order, or ``binned`` their bins, where that is kept up. ``used: (node, feature)``
-    marks features that the path used up; ``bounds: (2, node)`` are the least and greatest prediction that monotonic
-    ancestors allow; None: no such rule. ``answer: (node,)`` is what a batch just made says of its nodes, if that is
-    not the mean.
-    """
-
-    entries: Entries
-    tally: Tally
-    sums: list[Ints]
-    stats: Floats
-    rows: Ints
-    impurity: Floats
-    used: NDArray[np.bool_] | None = None
-    bounds: Floats | None = None
-    ordered: Ordered | None = None
-    binned: Binned | None = None
-    answer: Floats | None = None
-
-    def nodes(self) -> Nodes:
-        """What cuts need to know of the nodes."""
-        return Nodes(self.tally, self.sums, self.rows)
-
-    def pick_lines(self, features: Ints) -> Ordered:
-        """The lines of ``features``, which are kept in order."""
-        if self.ordered is None:
-            raise ValueError("the batch has no rows in order")
-        if len(features) == len(self.ordered.feature):
-            return self.ordered
-        return self.ordered.take_lines(np.searchsorted(self.ordered.feature, features))
-
-    def starts(self) -> Ints:
-        """(node,) where each node's entries begin."""
-        return self.rows.cumsum() - self.rows
-
-    def take(self, inside: Selection, keep: Selection) -> Batch:
-        """Some of the nodes, ``keep``, with their entries, ``inside``."""
-        rows = self.rows[keep]
-        node = np.arange(len(rows)).repeat(rows)
-        entries = self.entries.take(inside, node, len(rows))
-        return Batch(
-            entries,
-            self.tally.take(inside, keep, entries.row),
-            [s[:, keep] for s in self.sums],
-            self.stats[:, keep],
-            rows,
-            self.impurity[keep],
-            None if self.used is None else self.used[keep],
-            None if self.bounds is None else self.bounds[:, keep],
-            None if self.ordered is None else self.ordered.take(inside),
-            None if self.binned is None else self.binned.take(inside, keep),
-        )
-
-    def keep(self, kept: NDArray[np.bool_]) -> Batch:
-        """The nodes that are ``kept: (node,)``; looking them out is many times quicker than a mask."""
-        return self.take(kept.repeat(self.rows).nonzero()[0], kept.nonzero()[0])
-
-    def run(self, first: int, last: int) -> Batch:
-        """The nodes from ``first`` up to ``last``."""
-        begin = int(self.rows[:first].sum())
-        return self.take(slice(begin, begin + int(self.rows[first:last].sum())), slice(first, last))
-
-
-MANY_LEVELS = 6
-"""So many levels below a node repay putting its rows in order three times as soon."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """From which numbers of rows on which way of searching is taken; they change how long it takes, and nothing else.
-
-    ``coarse``: from so many rows at the root on, bins are counted; below, rows are kept in order. ``scan``: nodes with
-    fewer rows are taken off 255 bins, which would hold a few or none; off fewer bins only smaller ones are.
-    ``portion``: small nodes are then grown together up to about so many rows.
-    """
-
-    coarse: int = 20_000
-    scan: int = 1000
-    portion: int = 250_000
-
-    def find_small(self, binned: Binned, ahead: Ints) -> Floats:
-        """(node,) nodes with fewer rows are taken off the bins, sooner where the levels ``ahead`` repay the sorting."""
-        most = self.scan * max(binned.find_widths()) / WIDTHS[-1]
-        return np.where(ahead < MANY_LEVELS, most, 3 * most)
-
-
-_LACK = {"branch": Lack.BRANCH, "surrogate": Lack.APART, "fractional": Lack.APART}
-
-
-@dataclass(frozen=True, slots=True)
-class Learner:
-    """Everything about a run that does not change from node to node.
-
-    ``directions: (feature,)`` 1, -1 or 0: predictions must rise, fall, or may do either. ``floor``: which nodes are not
-    worth a split whatever it is.
-    """
-
-    features: tuple[CodedFeature, ...]
-    objective: Objective
-    parameters: Parameters
-    directions: Ints | None = None
-    sizes: Sizes = Sizes()
-    floor: Floor | None = None
-
-    def is_ordered(self, feature: int) -> bool:
-        """True where a feature is split by cuts along its order."""
-        coded = self.features[feature]
-        return coded.feature.kind == "numeric" or (
-            coded.feature.kind == "ordinal" and self.parameters.nominal != "multiway"
-        )
-
-    @property
-    def lack(self) -> Lack:
-        """What becomes of missing values when candidates are weighed."""
-        return _LACK.get(self.parameters.missing, Lack.DIRECTED)
-
-    @property
-    def parts_rows(self) -> bool:
-        """True where rows that lack a value go to all branches, with a part of their weight each."""
-        return self.parameters.missing == "fractional" and any(coded.has_missing for coded in self.features)
-
-    def find_spent(self) -> NDArray[np.bool_]:
-        """(feature,) True where one split uses a feature up, if features are not reused; else cuts may come again."""
-        if self.parameters.reuse_features == "never":
-            return np.ones(len(self.features), bool)
-        return ~np.array([self.is_ordered(f) for f in range(len(self.features))], bool)
-
-
-def make_batch(
-    target: Target,
-    entries: Entries,
-    objective: Objective,
-    used: NDArray[np.bool_] | None = None,
-    bounds: Floats | None = None,
-    label: Labels | None = None,
-) -> Batch:
-    """The statistics of the nodes that ``entries`` are in; every node has at least one entry.
-
-    ``label: (entry,)`` are their classes, where these are at hand.
-    """
-    tally = Tally(target, entries, label)
-    start = find_starts(entries.node, entries.nodes)
-    sums = tally.sum_nodes(entries.node, start)
-    stats = tally.combine(sums, np.arange(entries.nodes))
-    rows = count_runs(start, len(entries.node))
-    answer = None
-    if tally.ranking is not None:
-        deviation, answer = find_medians(tally, entries.node, rows)
-        stats = np.concatenate([stats, deviation[None]])
-    if tally.pairs is not None:
-        total, answer = tally.pairs.find_medoids(entries.row, rows)
-        stats = np.concatenate([stats, (total / (2.0 * stats[0]))[None]])
-    return Batch(entries, tally, sums, stats, rows, objective.impurity(stats), used, bounds, answer=answer)
 
 
 def list_blocks(learner: Learner, features: Ints, entries: int) -> Iterator[Ints]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from service.core.audit import Audited
 from service.core.criteria import Floats
 from service.core.impurities import find_variances
+from service.core.learner import Learner
 from service.core.listing import Listing, gather_branches
 from service.core.statistics import Ints
-from service.core.weigh import Learner
 from service.rendering.nodes import EXACT_HALVES, show_statistics
 
 Flags: TypeAlias = NDArray[np.bool_]

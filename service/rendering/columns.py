@@ -14,11 +14,11 @@ from service.core.audit import Audited
 from service.core.candidates import Candidates, Form, Lack
 from service.core.criteria import Floats
 from service.core.judge import Reason
+from service.core.learner import Learner
 from service.core.listing import Listing, find_distinct
 from service.core.schema import Feature, Label, keep_apart
 from service.core.statistics import Ints
 from service.core.subsets import find_left
-from service.core.weigh import Learner
 from service.rendering.branches import Branches, Flags, list_branches, read_branches
 from service.rendering.nodes import EXACT_HALVES, find_levels, show_halves, show_lack, show_number, show_side
 

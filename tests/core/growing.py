@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from service.core.batch import Batch, make_batch
 from service.core.criteria import CRITERIA
 from service.core.encoding import encode
 from service.core.entries import Entries
 from service.core.learn import Learnt, build_learner, learn, prepare_target
+from service.core.learner import Learner, Sizes
 from service.core.parameters import Parameters, resolve
 from service.core.schema import Column, Label, Target
 from service.core.upkeep import lay_out
-from service.core.weigh import Batch, Learner, Sizes, make_batch
 
 SORTED = Sizes(coarse=10**9)
 """Bins are never used: every cut of every node is scored."""

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.core.batch import Batch
 from service.core.bounds import BOUNDS
 from service.core.candidates import Block, Candidates, Form
 from service.core.coarse import can_bound, weigh_contenders
 from service.core.criteria import CRITERIA
+from service.core.learner import Learner, Sizes
 from service.core.refine import FEW_ROWS
 from service.core.schema import Target
 from service.core.search import search
-from service.core.weigh import Batch, Learner, Sizes, weigh_lines
+from service.core.weigh import weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target, suitable_target
 from tests.core.making import classes, numbers
 

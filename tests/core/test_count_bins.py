@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from service.core import count_bins
+from service.core.batch import Batch, make_batch
 from service.core.count_bins import count_lines, keep_up, lay_out_stretches
+from service.core.learner import Learner, Sizes
 from service.core.route import route_entries, send_entries
 from service.core.schema import Column
 from service.core.search import search
 from service.core.statistics import Ints
 from service.core.upkeep import pass_on
-from service.core.weigh import Batch, Learner, Sizes, make_batch
 from tests.core.growing import make_root, random_columns, random_target
 from tests.core.making import numbers
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.batch import Batch, make_batch
 from service.core.candidates import MISSING_POSITION, NO_ROUTE, Form
 from service.core.criteria import CRITERIA
 from service.core.cuts import Cuts, Lacking, build_cuts, build_directed, build_missing
 from service.core.entries import Entries
 from service.core.objective import Objective
 from service.core.schema import Target
-from service.core.weigh import Batch, make_batch
 from tests.core.making import classes, values
 
 ENTRY = st.tuples(st.integers(0, 1), st.integers(-1, 4), st.sampled_from("abc"), st.sampled_from([0.1, 1.0, 2.5]))

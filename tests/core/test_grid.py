@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.core.batch import Batch
 from service.core.bounds import BOUNDS
 from service.core.criteria import Floats
 from service.core.cuts import Lacking
 from service.core.grid import Grid, build_grid, lift_grid, score_grid
+from service.core.learner import Learner
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 from tests.core.growing import SORTED, make_root, random_columns, suitable_target
 
 ROWS, NODES, BINS = 90, 3, 7

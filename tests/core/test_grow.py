@@ -15,17 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.core import grow, upkeep
+from service.core.batch import Batch
 from service.core.bins import Binned, bin_features
 from service.core.bounds import BOUNDS
 from service.core.criteria import CRITERIA
 from service.core.encoding import CodedFeature
 from service.core.learn import Learnt, learn
+from service.core.learner import Sizes
 from service.core.parallel import count_cores
 from service.core.schema import Column, Target
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
 from service.core.upkeep import pass_on
-from service.core.weigh import Batch, Sizes
 from tests.core.growing import SORTED, assert_same_growth, grow_by, random_columns, random_target, resolved
 from tests.core.making import classes, labels, numbers, values
 from tests.oracle import naive_tree as naive

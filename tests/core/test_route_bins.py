@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from service.core.learner import Sizes
 from service.core.route import route_entries
 from service.core.route_bins import find_binned
 from service.core.search import search
-from service.core.weigh import Sizes
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import classes, labels, numbers
 

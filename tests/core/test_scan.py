@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.batch import Batch
 from service.core.candidates import Block, Candidates, Form
 from service.core.encoding import encode
 from service.core.entries import Entries
+from service.core.learner import Learner
 from service.core.scan import LACKING, PORTION, Ordered, arrange
 from service.core.schema import Column, Target
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner, weigh_block, weigh_lines
+from service.core.weigh import weigh_block, weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import classes, labels, numbers, values
 

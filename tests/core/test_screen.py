@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.core.batch import Batch
 from service.core.candidates import Block, Candidates, Form
+from service.core.learner import Learner
 from service.core.schema import Column
 from service.core.screen import can_screen, weigh_near
-from service.core.weigh import Batch, Learner, weigh_lines
+from service.core.weigh import weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 
 TASKS = ["two classes", "five classes", "numbers"]

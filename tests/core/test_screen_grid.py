@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.core.batch import Batch
 from service.core.criteria import CRITERIA, Floats
 from service.core.cuts import Lacking
 from service.core.grid import Grid, score_grid
+from service.core.learner import Learner
 from service.core.schema import Column, Target
 from service.core.screen_grid import can_screen_grid, screen_grid
 from service.core.statistics import Ints
-from service.core.weigh import Batch, Learner
 from tests.core.growing import SORTED, make_root, random_columns, random_target, suitable_target
 from tests.core.test_grid import BINS, NODES, ROWS, count_grid, list_inside, score_edge
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from service.core.candidates import Form
+from service.core.learner import Sizes
 from service.core.parallel import list_runs
 from service.core.search import RUN_BINS, Splits, join_splits, search
-from service.core.weigh import Sizes
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import classes, labels, numbers
 

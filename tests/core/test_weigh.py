@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.core.weigh import BLOCK_CELLS, Batch, Sizes, list_blocks, weigh_block, weigh_lines
+from service.core.batch import Batch
+from service.core.learner import Sizes
+from service.core.weigh import BLOCK_CELLS, list_blocks, weigh_block, weigh_lines
 from tests.core.growing import SORTED, make_root, random_columns, random_target
 from tests.core.making import labels, numbers
 
