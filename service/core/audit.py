@@ -15,6 +15,7 @@ from service.core.batch import Batch, make_batch
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
+from service.core.encoding import argsort_keys, smallest_unsigned
 from service.core.entries import Entries
 from service.core.guide import are_floats, lay_out
 from service.core.judge import judge, select_within
@@ -84,7 +85,9 @@ def prepare_audit(learner: Learner, target: Target, tree: Tree, leaf: Ints) -> A
         begin = _place_rows(tree)
         # rows that stay in a node stand behind those of its children
         below = np.bincount(np.maximum(tree.parent, 0), tree.rows * (tree.parent >= 0), tree.nodes).astype(np.int64)
-        row = np.argsort((begin + below)[leaf], kind="stable")
+        turn = np.empty(tree.nodes, smallest_unsigned(tree.nodes))
+        turn[np.argsort(begin + below)] = np.arange(tree.nodes)
+        row = argsort_keys(turn[leaf], tree.nodes)
     bounds = None if learner.directions is None else find_bounds(learner, tree)
     groups = _group_nodes(tree)
     group = np.full(tree.nodes, -1)
@@ -261,12 +264,19 @@ def find_chosen(audited: Audited, listing: Listing, rank: Ints) -> NDArray[np.bo
 
 
 def rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
-    """The batch that growth searched: the rows below each node, with the rules that the path imposes."""
+    """The batch that growth searched: the rows below each node, with the rules that the path imposes.
+
+    Those of a single node ascend, so that columns are read from one end to the other.
+    """
     tree, learner = audited.tree, audited.learner
     rows = tree.rows[nodes]
     node = np.repeat(np.arange(len(nodes)), rows)
     skipped = audited.begin[nodes] - (np.cumsum(rows) - rows)
     row = audited.row[skipped[node] + np.arange(len(node))]
+    if len(nodes) == 1 and audited.weight is None:
+        here = np.zeros(audited.target.rows, bool)
+        here[row] = True
+        row = np.flatnonzero(here)
     weight = None if audited.target.weight is None else audited.target.weight[row]
     if audited.weight is not None:
         weight = audited.weight[skipped[node] + np.arange(len(node))]
