@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
 from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
-from service.core.grow import Growth
+from service.core.growth import Growth
 from service.core.impurities import find_variances
 from service.core.learner import Learner
 from service.core.schema import Target

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from service.core.batch import Batch, make_batch
 from service.core.candidates import Form, Lack
 from service.core.criteria import Floats
 from service.core.entries import Entries
+from service.core.growth import Growth, Open
 from service.core.judge import is_fewer
 from service.core.learner import Learner
 from service.core.monotonic import narrow_bounds, read_values
@@ -25,7 +25,6 @@ from service.core.prune_cost import rate_nodes
 from service.core.route import Children, route_entries, send_entries
 from service.core.schema import Target
 from service.core.search import Splits, search
-from service.core.stand_ins import StandIns
 from service.core.statistics import Ints
 from service.core.surrogates import stand_in
 from service.core.tree import LeafReason
@@ -33,41 +32,6 @@ from service.core.upkeep import lay_out, pass_on
 
 Progress = Callable[[int, int], None]
 """Told after each batch: the depth reached, and the entries still open."""
-
-
-@dataclass(slots=True)
-class Growth:
-    """What has been decided so far, in chunks of nodes in order of creation; `assemble.build_tree` reads it.
-
-    ``nodes`` holds per chunk: parent, branch, depth, rows, stats, centre, reason, share; ``splits`` the splits taken,
-    with the ids of their nodes and first children; ``stands`` their surrogates, with the ids of the nodes. ``leaf:
-    (row,)`` is the node where each row ended (rows that were parted end in several, of which this is any).
-    Nodes that have become too small for bins are ``waiting``. A node that risks no more than ``least`` is not split.
-    """
-
-    leaf: Ints
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    splits: list[tuple[Ints, Ints, Splits]] = field(default_factory=list)
-    size: int = 0
-    stands: list[tuple[Ints, StandIns]] = field(default_factory=list)
-    waiting: list[Open] = field(default_factory=list)
-    least: float = 0.0
-
-    def add_nodes(self, chunk: dict[str, Any]) -> Ints:
-        """Append nodes; returns their ids."""
-        count = len(chunk["parent"])
-        self.nodes.append(chunk)
-        self.size += count
-        return np.arange(self.size - count, self.size)
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """Nodes that may be split: a batch with their ids and depths (node,)."""
-
-    batch: Batch
-    ids: Ints
-    depth: Ints
 
 
 def grow(learner: Learner, target: Target, progress: Progress | None = None) -> Growth:
@@ -83,7 +47,7 @@ def grow(learner: Learner, target: Target, progress: Progress | None = None) -> 
     depth = np.zeros(1, np.int64)
     reason = _find_reasons(growth, learner, batch, depth)
     nodes = {"parent": depth - 1, "branch": depth, "share": np.ones(1), "depth": depth}
-    ids = _record(growth, batch, reason, nodes, depth)
+    ids = growth.record(batch, reason, nodes, depth)
     if reason[0]:
         return growth
     fronts = [Open(lay_out(learner, batch), ids, depth)]
@@ -158,32 +122,13 @@ def _tell_risk(learner: Learner, batch: Batch) -> tuple[Floats | None, Floats, F
     return counts, learner.objective.criterion.family.weigh(batch.stats), batch.impurity
 
 
-def _finish(growth: Growth, front: Open, ended: NDArray[np.bool_], reason: LeafReason) -> None:
-    """Those of the nodes that have ``ended: (node,)`` become leaves after all; they were created not long ago."""
-    _settle(growth, front, ended)
-    ids, offset = front.ids[ended], growth.size
-    for chunk in reversed(growth.nodes):
-        if not len(ids):
-            return
-        offset -= len(chunk["parent"])
-        chunk["reason"][ids[ids >= offset] - offset] = reason
-        ids = ids[ids < offset]
-
-
-def _settle(growth: Growth, front: Open, ended: NDArray[np.bool_]) -> None:
-    """The rows of the nodes that have ``ended: (node,)`` go no further."""
-    rows = front.batch.rows
-    if ended.any():
-        growth.leaf[front.batch.entries.row[ended.repeat(rows)]] = front.ids[ended].repeat(rows[ended])
-
-
 def _expand(growth: Growth, learner: Learner, target: Target, front: Open, splits: Splits) -> Open | None:
     """Split the nodes that have a split: record it and the children, route the entries.
 
     Returns the children that may be split in turn, None without any.
     """
     taken = splits.feature >= 0
-    _finish(growth, front, ~taken, LeafReason.NO_ADMISSIBLE_SPLIT)
+    growth.finish(front, ~taken, LeafReason.NO_ADMISSIBLE_SPLIT)
     if not taken.any():
         return None
     branches = np.where(taken, splits.branches, 0)
@@ -219,9 +164,9 @@ def _open_children(
     reason = _find_reasons(growth, learner, batch, depth)
     nodes = {"parent": front.ids[children.parent], "branch": children.branch, "share": children.share,
              "depth": front.depth[children.parent] + 1}  # fmt: skip
-    ids = _record(growth, batch, reason, nodes, children.child)
+    ids = growth.record(batch, reason, nodes, children.child)
     keep = reason == 0
-    _settle(growth, Open(batch, ids, depth), ~keep)
+    growth.settle(Open(batch, ids, depth), ~keep)
     if front.batch.binned is not None and learner.parameters.max_leaf_nodes is None:
         ahead = (learner.parameters.max_depth or target.rows) - depth
         small = keep & (batch.rows < learner.sizes.find_small(front.batch.binned, ahead))
@@ -256,23 +201,6 @@ def _narrow_bounds(learner: Learner, above: Batch, batch: Batch, splits: Splits,
     return narrow_bounds(above.bounds[:, parent], value, direction, children.branch)[:, children.child]
 
 
-def _record(growth: Growth, batch: Batch, reason: Ints, nodes: dict[str, Any], child: Ints) -> Ints:
-    """Append ``nodes``, of which ``child: (node,)`` are those of the batch, and the others empty; returns their ids."""
-    answer = np.full(len(reason), np.nan) if batch.answer is None else batch.answer
-    chunk = {"stats": batch.stats, "rows": batch.rows, "centre": batch.tally.centre, "impurity": batch.impurity,
-             "reason": reason, "answer": answer}  # fmt: skip
-    at = np.full(len(nodes["parent"]), -1)
-    at[child] = np.arange(len(child))
-    for name, values in chunk.items():
-        nodes[name] = values.take(at, axis=-1)
-        if len(child) < len(at):
-            nodes[name][..., at < 0] = _OF_EMPTY.get(name, 0)
-    return growth.add_nodes(nodes)[child]
-
-
-_OF_EMPTY = {"reason": LeafReason.EMPTY, "answer": np.nan}
-
-
 def _grow_best_first(
     growth: Growth, learner: Learner, target: Target, root: Open, most: int, progress: Progress | None
 ) -> None:
@@ -285,7 +213,7 @@ def _grow_best_first(
         if front.batch.binned is not None and int(front.batch.rows.max()) < learner.sizes.coarse:
             front = replace(front, batch=lay_out(learner, replace(front.batch, binned=None), few=True))
         splits = search(learner, front.batch)
-        _finish(growth, front, splits.feature < 0, LeafReason.NO_ADMISSIBLE_SPLIT)
+        growth.finish(front, splits.feature < 0, LeafReason.NO_ADMISSIBLE_SPLIT)
         gain = splits.score - learner.objective.baseline(front.batch.stats)
         weight = learner.objective.criterion.family.weigh(learner.objective.alter(front.batch.stats))
         for i in np.flatnonzero(splits.feature >= 0).tolist():
@@ -299,7 +227,7 @@ def _grow_best_first(
         rows -= len(alone.batch.entries.row)
         more = int(split.branches[0]) - 1
         if leaves + more > most:
-            _finish(growth, alone, np.ones(1, bool), LeafReason.MAX_LEAF_NODES)
+            growth.finish(alone, np.ones(1, bool), LeafReason.MAX_LEAF_NODES)
             continue
         leaves += more
         children = _expand(growth, learner, target, alone, split)
