@@ -1,6 +1,6 @@
 """Entries of one large node in the order of a number: any of its cuts, weighed when it is asked for.
 
-    line      5  2  8  9  0  3  1  ...      entries, ascending by value
+    line      5  2  8  9  0  3  1  ...      entries, ascending by value; those without one are missing from it
     ends      .  |  |  .  |  |  |           a cut lies after the last entry of each value
 
 Running sums along the line are the left branches, so no cut needs more than a place in it to be found again.
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from service.core.batch import Batch
 from service.core.branches import adds_up
-from service.core.candidates import Block, Candidates, Lack
+from service.core.candidates import (
+    Block,
+    Candidates,
+    Form,
+    Lack,
+    Slots,
+    Totals,
+    build_binary,
+    weigh_missing,
+)
 from service.core.cuts import Cuts, build_cuts
 from service.core.encoding import sort_numbers
 from service.core.learner import Learner
@@ -31,11 +40,13 @@ ZERO = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A numeric ``feature`` that no entry of a node lacks: ``entry: (place,)`` int32, ``ends: (place,)``."""
+    """A numeric ``feature``: ``entry: (place,)`` int32, ``ends: (place,)``; ``missing: (any,)`` entries lack it."""
 
     feature: int
     entry: NDArray[np.int32]
     ends: NDArray[np.bool_]
+    missing: NDArray[np.int32]
+    lack: Lack
 
     @property
     def block(self) -> Block:
@@ -48,28 +59,32 @@ class Line:
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""
-        return self.entry.nbytes + self.ends.nbytes
+        return self.entry.nbytes + self.ends.nbytes + self.missing.nbytes
 
 
 def can_line(learner: Learner, batch: Batch, feature: int) -> bool:
-    """True where `draw_line` may be asked for a feature of a batch of one node."""
+    """True where a line of a batch of one node is all that scores need: nothing is missing, and statistics add up."""
     coded = learner.features[feature]
     return coded.feature.kind == "numeric" and not coded.has_missing and adds_up(batch.tally)
 
 
 def draw_line(learner: Learner, batch: Batch, feature: int) -> Line:
-    """The entries of a batch of one node in the order of a feature."""
-    numbers = learner.features[feature].numbers.take(batch.entries.row)
-    order, ends = sort_numbers(numbers)
-    return Line(feature, order.astype(np.int32), ends)
+    """The entries of a batch of one node in the order of a numeric feature."""
+    coded, row = learner.features[feature], batch.entries.row
+    missing, known = np.empty(0, np.int32), None
+    if coded.has_missing and (gone := coded.is_missing(row)).any():
+        missing, known = (np.flatnonzero(some).astype(np.int32) for some in (gone, ~gone))
+    order, ends = sort_numbers(coded.numbers.take(row if known is None else row[known]))
+    return Line(feature, order.astype(np.int32) if known is None else known[order], ends, missing, learner.lack)
 
 
 def walk_cuts(batch: Batch, line: Line, *, scored: bool = True) -> Iterator[Candidates]:
     """All cuts in value order, about `STEP` at a time, without the rows beside them.
 
-    Their branches have the statistics that are ``scored``, or all.
+    Their branches have the statistics that are ``scored``, or all; all where something is missing.
     """
-    cut = line.find_cuts()
+    cut, total = line.find_cuts(), _total(batch, line)
+    scored = scored and total is None
     first, before = 0, list[Ints]()
     for part in np.array_split(cut, max(1, len(cut) // STEP)):
         if not len(part):
@@ -80,30 +95,50 @@ def walk_cuts(batch: Batch, line: Line, *, scored: bool = True) -> Iterator[Cand
         if before:
             left = [sums + more for sums, more in zip(left, before, strict=True)]
         first, before = int(part[-1]) + 1, [sums[:, -1:] for sums in left]
-        yield _build(batch, part, left, scored=scored)
+        yield _build(batch, line, total, part, left, scored=scored)
 
 
 def add_neighbours(batch: Batch, line: Line, table: Candidates) -> Candidates:
     """Cuts with the rows beside them."""
-    lower, upper = (batch.entries.row[line.entry[place]] for place in (table.rows[0] - 1, table.rows[0]))
+    cut = table.position // 2
+    lower, upper = (batch.entries.row[line.entry[place]] for place in (cut, cut + 1))
     return replace(table, lower=lower, upper=upper)
 
 
 def pick_cuts(batch: Batch, line: Line, cut: Ints) -> Candidates:
     """Some cuts, after the places ``cut: (candidate,)``, with all statistics."""
     left = batch.tally.accumulate(line.entry[None], ZERO, cut, np.zeros_like(cut), by_entry=True, scored=False)[0]
-    return add_neighbours(batch, line, _build(batch, cut, left, scored=False))
+    return add_neighbours(batch, line, _build(batch, line, _total(batch, line), cut, left, scored=False))
 
 
-def _build(batch: Batch, cut: Ints, left: list[Ints], *, scored: bool) -> Candidates:
+def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:
+    """What is missing against what is not, where that is a candidate."""
+    total = _total(batch, line)
+    return [] if total is None or line.lack is Lack.APART else [weigh_missing(total, batch.tally, line.block)]
+
+
+def _build(batch: Batch, line: Line, total: Totals | None, cut: Ints, left: list[Ints], *, scored: bool) -> Candidates:
     """Without the rows beside the cuts, which scores do not need."""
     node, none = np.zeros_like(cut), np.empty(0, np.int64)
+    if total is not None:
+        slots = Slots(node, cut, cut + 1, left, none)
+        return build_binary(Form.THRESHOLD, slots, cut, total, batch.tally, line.block)[0]
     candidates = build_cuts(batch.nodes(), Cuts(node, node, cut, left, cut + 1, none, none))
     if scored or batch.tally.classes:
         return candidates
-    right = [np.take(total, node, axis=1) - part for total, part in zip(batch.sums, left, strict=True)]
+    right = [np.take(whole, node, axis=1) - part for whole, part in zip(batch.sums, left, strict=True)]
     branches = np.stack([batch.tally.combine(left, node), batch.tally.combine(right, node)], axis=1)
     return replace(candidates, branches=branches)
+
+
+def _total(batch: Batch, line: Line) -> Totals | None:
+    """What is known and what is missing; None where nothing is."""
+    rows = np.array([len(line.missing)])
+    if not rows[0]:
+        return None
+    missing = batch.tally.accumulate(line.missing[None], ZERO, rows - 1, ZERO, by_entry=True, scored=False)[0]
+    known = [whole - part for whole, part in zip(batch.sums, missing, strict=True)]
+    return Totals(known, np.array([len(line.entry)]), missing, rows, line.lack)
 
 
 class LineRuns:
@@ -114,9 +149,11 @@ class LineRuns:
 
     @cached_property
     def _layout(self) -> Layout:
-        place = np.arange(len(self._line.entry) + 1)
-        whole, none = np.array([[0], [len(self._line.entry)]]), np.zeros((2, 1), np.int64)
-        return Layout(self._line.entry.astype(np.int64), place[:-1], place[1:], ZERO, whole, none, Lack.DIRECTED)
+        known, places = len(self._line.entry), len(self._line.entry) + len(self._line.missing)
+        entry = np.concatenate([self._line.entry, self._line.missing]).astype(np.int64)
+        place = np.arange(known + 1)
+        missing = np.array([[known], [places]]) if places > known else np.zeros((2, 1), np.int64)
+        return Layout(entry, place[:-1], place[1:], ZERO, np.array([[0], [known]]), missing, self._line.lack)
 
     def lay_out_for(self, _: Candidates) -> Layout:
         """The entries in order: each place is a slot."""
@@ -128,4 +165,4 @@ class LineRuns:
 
     def count_bytes(self) -> int:
         """About how much memory it takes, laid out or not."""
-        return 24 * len(self._line.entry)
+        return 24 * (len(self._line.entry) + len(self._line.missing))

@@ -61,7 +61,7 @@ class Rescorer:
         self._restated = restated
         self._tables, self._weighed = tables, weighed
         self._unknown_branch = unknown_branch
-        self._last: tuple[object, tuple[Floats, Floats | None]] | None = None
+        self._last = dict[Statistic, tuple[object, tuple[Floats, Floats | None]]]()
 
     def share(self, restated: Restated) -> Rescorer:
         """The same, of entries that others have restated already."""
@@ -74,14 +74,16 @@ class Rescorer:
             return np.full(len(place), np.nan)
         # of a line only what is shown was picked: that is weighed at once
         picked = isinstance(self._weighed[table], LineRuns)
-        key = statistic, table, None if picked else place.tobytes()
-        # measures of one statistic are asked for one after the other
-        if self._last is None or self._last[0] != key:
+        key = table, None if picked else place.tobytes()
+        # several measures of a statistic are asked for
+        last = self._last.get(statistic)
+        if last is None or last[0] != key:
             whole = np.arange(len(self._tables[table].segment))
-            self._last = key, self._weigh(self._restated.get(statistic), table, whole if picked else place)
-        branches, gone = self._last[1]
+            last = key, self._weigh(self._restated.get(statistic), table, whole if picked else place)
+            self._last[statistic] = last
+        branches, gone = last[1]
         if picked:
-            branches = np.take(branches, place, axis=2)
+            branches, gone = np.take(branches, place, axis=2), None if gone is None else np.take(gone, place, axis=1)
         objective = replace(_OBJECTIVES[statistic], unknown_branch=self._unknown_branch)
         with np.errstate(invalid="ignore", divide="ignore"):
             return objective.rate(measure, branches, branches.sum(1), gone)

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
 import numpy as np
 
-from service.core.audit import Audited, Unranked, find_chosen, judge_candidates, rebuild_batch, weigh_run
+from service.core.audit import Audited, Found, Unranked, find_chosen, judge_candidates, rebuild_batch, weigh_run
 from service.core.batch import Batch
+from service.core.branches import adds_up, weigh_apart
 from service.core.c45 import find_many_valued, find_useful
+from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import count_tried
 from service.core.learner import Learner
-from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, walk_cuts
+from service.core.lines import LineRuns, add_neighbours, draw_line, walk_cuts, weigh_lack
 from service.core.listing import Listing
 from service.core.ranks import Ranks
+from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.surveyor import find_rival
 from service.core.tree import LeafReason
@@ -39,9 +43,9 @@ def sweep_node(
         if measure is not None:
             ranks, ahead = _rank_node(audited, node, Ranks(other), measure)
         ranks.settle(ahead)
-        batch, begin = rebuild_batch(audited, np.array([node])), 0  # not before: there is room for one of the two
+        swept, begin = _open(audited, node), 0  # not before: there is room for one of the two
         for feature in range(len(audited.learner.features)):
-            for found in _walk_feature(audited, batch, node, feature):
+            for found in swept.walk(feature):
                 rank = ranks.read(len(found.within))
                 chosen = np.isin(np.arange(begin, begin := begin + len(rank)), taken)
                 if audited.tree.reason[node] == LeafReason.RAISED:
@@ -49,21 +53,47 @@ def sweep_node(
                 yield replace(found.listing, rank=rank, chosen=chosen)
 
 
-def _walk_feature(audited: Audited, batch: Batch, node: int, feature: int) -> Iterator[Unranked]:
-    """The candidates of a feature: of classes some cuts at a time; else all, for what they share is slow to make."""
-    learner, nodes = audited.learner, np.array([node])
-    if batch.tally.classes and can_line(learner, batch, feature):
-        line = draw_line(learner, batch, feature)
-        if line.ends.any():  # else it is constant, which is a candidate as well
-            tried, runs = None, LineRuns(line)
-            if learner.parameters.cut_penalty:
-                tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-            for table in walk_cuts(batch, line):
-                found = line.block, [add_neighbours(batch, line, table)], runs
-                yield judge_candidates(learner, audited.target, batch, nodes, [found], tried)
+@dataclass(frozen=True, slots=True)
+class _Swept:
+    """A node that is gone through, feature by feature."""
+
+    audited: Audited
+    node: int
+    batch: Batch
+    restated: Restated
+
+    def walk(self, feature: int, *, scored: bool = False) -> Iterator[Unranked]:
+        """The candidates of a feature, of numbers some cuts at a time.
+
+        With all statistics of their branches, or those that are ``scored``.
+        """
+        learner, batch, nodes = self.audited.learner, self.batch, np.array([self.node])
+        for found, tried in self._weigh(feature, scored=scored):
+            judged = judge_candidates(learner, self.audited.target, batch, nodes, [found], tried)
+            listing = judged.listing
+            yield replace(judged, listing=replace(listing, rescorer=listing.rescorer.share(self.restated)))
+
+    def _weigh(self, feature: int, *, scored: bool) -> Iterator[tuple[Found, Floats | None]]:
+        """Some candidates, and how many cuts count in the price of a gain, where that is known."""
+        learner, batch, tried = self.audited.learner, self.batch, None
+        line = draw_line(learner, batch, feature) if learner.features[feature].feature.kind == "numeric" else None
+        if line is None or not line.ends.any():  # a constant is a candidate as well
+            yield weigh_run(learner, batch, np.array([feature])), None
             return
-    weighed = [weigh_run(learner, batch, np.array([feature]))]
-    yield judge_candidates(learner, audited.target, batch, nodes, weighed)
+        if learner.parameters.cut_penalty:
+            tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
+        runs = LineRuns(line)
+        for table in chain(walk_cuts(batch, line, scored=scored), weigh_lack(batch, line)):
+            whole = add_neighbours(batch, line, table) if table.form == Form.THRESHOLD else table
+            if not adds_up(batch.tally):
+                layout, at = runs.lay_out_for(table), runs.find_nodes(table, table.position)
+                whole = weigh_apart(batch.tally, batch.stats, layout, whole, at)
+            yield (line.block, [whole], runs), tried
+
+
+def _open(audited: Audited, node: int) -> _Swept:
+    batch = rebuild_batch(audited, np.array([node]))
+    return _Swept(audited, node, batch, Restated(audited.target, batch.entries))
 
 
 def _find_keys(found: Unranked, measure: str | None) -> Floats:
@@ -79,39 +109,39 @@ def _rank_node(audited: Audited, node: int, ranks: Ranks, measure: str | None = 
 
     That is as `ranking.build_keys` has it, or by a ``measure`` as `ranking.rank_by`.
     """
-    learner, batch, begin = audited.learner, rebuild_batch(audited, np.array([node])), [0]
+    learner, swept, begin = audited.learner, _open(audited, node), [0]
     by_gain = measure is None and learner.parameters.selection == "c45"
     rivals: list[_Rival] = []
     for feature in range(len(learner.features)):
         parts = []
-        for found in _walk_feature(audited, batch, node, feature):
+        for found in swept.walk(feature, scored=measure is None):
             keys = _find_keys(found, measure)
             ranks.add(keys)
             parts += [np.stack([found.listing.reason, found.within, found.gain, keys])] if by_gain else []
         if by_gain:
             reason, within, gain, keys = np.concatenate(parts, axis=1)
-            place, part = find_rival(learner, batch, feature, reason, within, gain)
+            place, part = find_rival(learner, swept.batch, feature, reason, within, gain)
             rivals.append(_Rival(begin[-1] + place, part, np.nan if place < 0 else float(keys[place])))
         begin.append(ranks.count)
     if by_gain:
-        return ranks, _order_rivals(learner, batch, rivals)
+        return ranks, _order_rivals(learner, swept.batch, rivals)
     best, tie_break = ranks.least, learner.objective.criterion.tie_break
-    tolerance = float(learner.objective.tolerance(batch.stats)[0]) if measure is None else TOLERANCE * abs(best)
+    tolerance = float(learner.objective.tolerance(swept.batch.stats)[0]) if measure is None else TOLERANCE * abs(best)
     ahead = ranks.find_up_to(best + tolerance) if best < np.inf else np.empty(0, np.int64)
     if measure is None and tie_break:
-        ahead = ahead[np.argsort(-_break_ties(audited, batch, node, begin, ahead), kind="stable")]
+        ahead = ahead[np.argsort(-_break_ties(swept, begin, ahead), kind="stable")]
     return ranks, ahead
 
 
-def _break_ties(audited: Audited, batch: Batch, node: int, begin: list[int], place: Ints) -> Floats:
+def _break_ties(swept: _Swept, begin: list[int], place: Ints) -> Floats:
     """What decides among the candidates at ascending ``place``, which are tied."""
-    ties = []
+    ties, measure = [], str(swept.audited.learner.objective.criterion.tie_break)
     feature = np.searchsorted(begin, place, side="right") - 1
     for index in np.unique(feature).tolist():
         first = begin[index]
-        for found in _walk_feature(audited, batch, node, index):
+        for found in swept.walk(index):
             rows = place[(place >= first) & (place < first + len(found.within))] - first
-            ties.append(found.listing.score_rows(str(audited.learner.objective.criterion.tie_break), rows))
+            ties.append(found.listing.score_rows(measure, rows))
             first += len(found.within)
     return np.concatenate([np.empty(0), *ties])
 

@@ -8,7 +8,7 @@ import pytest
 from service.core import lines
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
-from service.core.lines import LineRuns, can_line, draw_line, pick_cuts, walk_cuts
+from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, pick_cuts, walk_cuts, weigh_lack
 from service.core.schema import Target
 from service.core.weigh import weigh_block
 from tests.core.growing import SORTED, make_root, random_columns, random_target
@@ -51,6 +51,37 @@ def test_lines_give_the_cuts_that_codes_give(classes_: int, weights: str, monkey
         )
 
 
+@KINDS
+@pytest.mark.parametrize("missing", ["direction", "branch", "surrogate", "fractional"])
+def test_lines_with_gaps_give_the_cuts_that_codes_give(
+    classes_: int, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever becomes of missing values, each cut has the same branches and routes, and what is in none of them.
+
+    What is missing against what is not comes last, where that is a candidate.
+    """
+    monkeypatch.setattr(lines, "STEP", 7)
+    source = np.random.default_rng(classes_)
+    columns = random_columns(source, 90, gaps=True)[:4]
+    learner, batch = make_root(columns, random_target(source, columns, classes_, "real"), {"missing": missing}, SORTED)
+    for feature in range(4):
+        line = draw_line(learner, batch, feature)
+        table, *rest = weigh_block(learner, batch, np.array([feature]))[1]
+        walked, lack = list(walk_cuts(batch, line)), weigh_lack(batch, line)
+        assert len(walked) > 1 or len(table.segment) < 14
+        for found, given in [(join(walked), table), *zip(lack, rest, strict=True)]:
+            assert list_cuts(found) == list_cuts(given)
+            assert found.missing_to.tolist() == given.missing_to.tolist()
+            assert (found.gone is None) == (given.gone is None)
+            if found.gone is not None and given.gone is not None:
+                assert found.gone.tolist() == given.gone.tolist()
+                assert np.array_equal(found.gone_rows, given.gone_rows)
+        cells = learner.features[feature].numbers
+        found = add_neighbours(batch, line, join(walked))
+        assert cells[found.lower].tolist() == cells[table.lower].tolist()
+        assert cells[found.upper].tolist() == cells[table.upper].tolist()
+
+
 def join(tables: list[Candidates]) -> Candidates:
     """Tables one after the other."""
     return Candidates(
@@ -58,6 +89,8 @@ def join(tables: list[Candidates]) -> Candidates:
         *(np.concatenate([getattr(table, name) for table in tables]) for name in ("segment", "position", "missing_to")),
         np.concatenate([table.rows for table in tables], axis=1),
         np.concatenate([table.branches for table in tables], axis=2),
+        gone=None if tables[0].gone is None else np.concatenate([np.asarray(table.gone) for table in tables], axis=1),
+        gone_rows=None if tables[0].gone_rows is None else np.concatenate([table.gone_rows for table in tables]),
     )
 
 
