@@ -205,7 +205,7 @@ def judge_candidates(
     unranked = Listing(
         nodes, batch.tally.centre, objective, tables, of_table, place, node, feature, reasons, score[order],
         np.zeros(len(node), np.int64), np.zeros(len(node), bool), learner.parameters.cut_penalty is not None,
-        Rescorer(Restated(target, batch.entries), tables, origins, objective.unknown_branch),
+        Rescorer(Restated(target, batch), tables, origins, objective.unknown_branch),
     )  # fmt: skip
     return Unranked(unranked, within[order], gain[order])
 

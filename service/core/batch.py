@@ -98,14 +98,24 @@ def make_batch(
 
     ``label: (entry,)`` are their classes, where these are at hand.
     """
-    tally = Tally(target, entries, label)
+    return sum_batch(Tally(target, entries, label), entries, objective, used, bounds)
+
+
+def sum_batch(
+    tally: Tally,
+    entries: Entries,
+    objective: Objective,
+    used: NDArray[np.bool_] | None = None,
+    bounds: Floats | None = None,
+) -> Batch:
+    """As `make_batch`, of entries whose ``tally`` is there."""
     start = find_starts(entries.node, entries.nodes)
     sums = tally.sum_nodes(entries.node, start)
     stats = tally.combine(sums, np.arange(entries.nodes))
     rows = count_runs(start, len(entries.node))
     answer = None
     if tally.ranking is not None:
-        deviation, answer = find_medians(tally, entries.node, rows)
+        deviation, answer = find_medians(tally, rows)
         stats = np.concatenate([stats, deviation[None]])
     if tally.pairs is not None:
         total, answer = tally.pairs.find_medoids(entries.row, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -108,14 +108,29 @@ def _centre_values(values: Floats, entries: Entries, whole_weight: Quantity, sta
         (1, 2),
         worth=len(offset) > PARALLEL_CELLS,
     )
+    return _state(Amounts((whole_weight, first, second), 2, centre, reach), values, offset, entries, statistic)
+
+
+def restate_amounts(amounts: Amounts, target: Target, entries: Entries) -> Amounts:
+    """As `find_amounts`, of entries whose ``amounts`` by another statistic of the same target have squares."""
+    if target.values is None:
+        raise ValueError("classes have one statistic")
+    values, squares = target.values[entries.row], amounts.squares or amounts.quantities[2]
+    moments = Amounts((*amounts.quantities[:2], squares), 2, amounts.centre, amounts.reach)
+    return _state(moments, values, values - amounts.centre[entries.node], entries, target.statistic)
+
+
+def _state(moments: Amounts, values: Floats, offset: Floats, entries: Entries, statistic: Statistic) -> Amounts:
+    """What a statistic of ``values: (entry,)`` needs, that stand at an ``offset`` from their node's centre."""
+    if statistic not in ("deviance", "deviations"):
+        return moments
+    weight, first, squares = moments.quantities
     if statistic == "deviance":
         # instead of squares: how many targets are above 0, and the deviance about the centre
-        about = centre[entries.node]
-        deviance = weight * about * rise_above(offset / np.maximum(about, TINY))
+        about = moments.centre[entries.node]
+        deviance = rise_above(offset / np.maximum(about, TINY))
+        deviance = (1.0 if entries.weight is None else entries.weight) * about * deviance
         positive = Quantity(((values > 0).astype(np.float64),), (np.ones(entries.nodes),))
-        summed = whole_weight, first, positive, split_values(deviance, entries.node, entries.nodes)
-        return Amounts(summed, 3, centre, reach, squares=second)
-    if statistic == "deviations":
-        ranking = rank_targets(values, offset, entries.node)
-        return Amounts((whole_weight, first), 2, centre, reach, ranking=ranking)
-    return Amounts((whole_weight, first, second), 2, centre, reach)
+        summed = weight, first, positive, split_values(deviance, entries.node, entries.nodes)
+        return replace(moments, quantities=summed, scored=3, squares=squares)
+    return replace(moments, quantities=(weight, first), ranking=rank_targets(values, offset, entries.node))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.quantities import Ranking
@@ -41,21 +42,62 @@ def find_middles(tally: Tally, entry: Ints, runs: Runs, node: Ints) -> tuple[Flo
         return deviation, median
     ladder = _Ladder(tally, tally.ranking, entry)
     for portion in np.array_split(filled, begin.shape[0] * len(filled) // PORTION + 1):
-        deviation[portion], median[portion] = ladder.descend(begin[:, portion], end[:, portion], node[portion], None)
+        deviation[portion], median[portion] = ladder.descend(begin[:, portion], end[:, portion], node[portion])
     return deviation, median
 
 
-def find_medians(tally: Tally, node: Ints, rows: Ints) -> tuple[Floats, Floats]:
+def find_medians(tally: Tally, rows: Ints) -> tuple[Floats, Floats]:
     """(node,) The deviation of each node from its weighted median, and that: the middle of two that share the weight.
 
-    ``node: (entry,)`` is grouped, ``rows: (node,)`` are the entries of each.
+    ``rows: (node,)`` are the entries of each.
     """
     if tally.ranking is None:
         raise ValueError("targets are not ranked")
-    end = np.cumsum(rows)
-    ladder = _Ladder(tally, tally.ranking, np.arange(len(node)))
-    distinct = _list_distinct(tally.ranking, node, len(rows))
-    return ladder.descend((end - rows)[None], end[None], np.arange(len(rows)), distinct)
+    ranking, nodes, end = tally.ranking, np.arange(len(rows)), np.cumsum(rows)
+    begin, scale = end - rows, Scale(tally)
+    sums = [_accumulate(plane) for plane in _list_planes(tally, ranking.order)]
+    total = _sum_runs(sums, begin[None], end[None])
+    # by halves: the place in the order of the targets where half of the weight is reached
+    low, high = begin, end - 1
+    while (low < high).any():
+        middle = (low + high) // 2
+        enough = scale.exceed(_sum_runs(sums, begin[None], middle[None] + 1), total, nodes) >= 0
+        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+    at = ranking.order[low]
+    # ranks are less than the rows of their node
+    rank = begin.repeat(rows) + ranking.rank.take(ranking.order)
+    first, last = (np.searchsorted(rank, begin + ranking.rank[at], side) for side in ("left", "right"))
+    below, upto = (_sum_runs(sums, begin[None], place[None]) for place in (first, last))
+    deviation = scale.deviate(total, below, upto, ranking.offset[at], nodes)
+    median, after = ranking.value[at], ranking.value[ranking.order[np.minimum(last, end - 1)]]
+    return deviation, np.where(scale.exceed(upto, total, nodes) == 0, median / 2 + after / 2, median)
+
+
+class Scale:
+    """What whole-number sums come to: those of weight, and those of what weighs times its offset from the centre."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._weighs, self._units = list[bool](), list[Floats]()
+        for weigh, quantity in zip((True, False), tally.quantities, strict=False):
+            units = quantity.units or (np.ones(len(tally.centre)),)
+            self._weighs += [weigh] * len(units)
+            self._units += units
+
+    def exceed(self, some: Sequence[Ints], total: Sequence[Ints], node: Ints) -> Floats:
+        """(..., set) by how much some of the weight exceeds the rest; the sign is always right."""
+        return self._combine([2 * s - t for s, t in zip(some, total, strict=True)], True, node)
+
+    def deviate(
+        self, total: Sequence[Ints], below: Sequence[Ints], upto: Sequence[Ints], offset: Floats, node: Ints
+    ) -> Floats:
+        """(set,) the deviation from a target with that ``offset``, by the sums ``below`` it and ``upto`` it."""
+        rest = [t - b - u for t, b, u in zip(total, below, upto, strict=True)]
+        return np.maximum(self._combine(rest, False, node) - offset * self._combine(rest, True, node), 0.0)
+
+    def _combine(self, sums: Sequence[Ints], weight: bool, node: Ints) -> Floats:
+        """(..., set) the weight, or the sum about the centre, in a ``node: (set,)``."""
+        parts = [s * unit[node] for s, unit, w in zip(sums, self._units, self._weighs, strict=True) if w == weight]
+        return np.asarray(sum(parts[1:], start=parts[0]), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +105,7 @@ class _Rung:
     """Entries in the order of one step: which they are, their ranks, and what they add; everything is (place,)."""
 
     entry: Ints
-    rank: Ints
+    rank: NDArray[np.int32]
     planes: list[Plane]
 
     def take(self, places: Ints) -> _Rung:
@@ -95,15 +137,13 @@ class _Ladder:
     """The steps of the matrix, kept for several portions of sets; of few sets what none of them needs is left out."""
 
     def __init__(self, tally: Tally, ranking: Ranking, entry: Ints) -> None:
-        planes, self._weighs, self._units = _list_planes(tally, entry)
+        planes, self._scale = _list_planes(tally, entry), Scale(tally)
         self._whole = [_accumulate(plane) for plane in planes]
         self._ranking, self._top = ranking, _Rung(entry, ranking.rank[entry], planes)
         self._bits = range(int(self._top.rank.max(initial=0)).bit_length() - 1, -1, -1)
         self._bottom, self._steps = self._top, list[Step]()
 
-    def descend(
-        self, begin: Ints, end: Ints, node: Ints, distinct: tuple[Ints, Floats] | None
-    ) -> tuple[Floats, Floats]:
+    def descend(self, begin: Ints, end: Ints, node: Ints) -> tuple[Floats, Floats]:
         """Deviation and median of each set: (set,)."""
         total = _sum_runs(self._whole, begin, end)
         below = [np.zeros_like(part) for part in total]
@@ -121,50 +161,19 @@ class _Ladder:
             inside = (high - low).sum(0)
             found = [inside if p is None else (p[end] - p[begin]).sum(0) for p in planes]
             here = [part + more for part, more in zip(below, found, strict=True)]
-            left = self._exceed(here, total, node) >= 0
+            left = self._scale.exceed(here, total, node) >= 0
             below = [np.where(left, part, more) for part, more in zip(below, here, strict=True)]
             begin = np.where(left, low, zeros[-1] + begin - low)
             end = np.where(left, high, zeros[-1] + end - high)
         alike = _sum_runs([_accumulate(plane) for plane in rung.planes], begin, end)
-        rest = [t - 2 * b - a for t, b, a in zip(total, below, alike, strict=True)]
         at = rung.entry[np.where(end > begin, begin, 0).max(0)]  # an entry at the median of the set
-        deviation = self._combine(rest, False, node) - self._ranking.offset[at] * self._combine(rest, True, node)
-        median = self._ranking.value[at]
-        if distinct is not None:
-            even = self._exceed([b + a for b, a in zip(below, alike, strict=True)], total, node) == 0
-            start, values = distinct
-            after = np.minimum(start[node] + self._ranking.rank[at] + 1, len(values) - 1)
-            median = np.where(even, median / 2 + values[after] / 2, median)
-        return np.maximum(deviation, 0.0), median
-
-    def _exceed(self, some: Sequence[Ints], total: Sequence[Ints], node: Ints) -> Floats:
-        """(set,) by how much some of the weight exceeds the rest; the sign is always right."""
-        return self._combine([2 * s - t for s, t in zip(some, total, strict=True)], True, node)
-
-    def _combine(self, sums: Sequence[Ints], weight: bool, node: Ints) -> Floats:
-        """(set,) the weight, or the sum about the centre, of whole-number parts."""
-        parts = [s * unit[node] for s, unit, w in zip(sums, self._units, self._weighs, strict=True) if w == weight]
-        return np.asarray(sum(parts[1:], start=parts[0]), np.float64)
+        upto = [b + a for b, a in zip(below, alike, strict=True)]
+        return self._scale.deviate(total, below, upto, self._ranking.offset[at], node), self._ranking.value[at]
 
 
-def _list_distinct(ranking: Ranking, node: Ints, nodes: int) -> tuple[Ints, Floats]:
-    """(node,) where the distinct targets of each node begin, and these (distinct,), ascending."""
-    order = np.lexsort((ranking.rank, node))
-    new = (np.diff(node[order], prepend=-1) != 0) | (np.diff(ranking.rank[order], prepend=-1) != 0)
-    count = np.bincount(node[order][new], minlength=nodes)
-    return np.cumsum(count) - count, ranking.value[order][new]
-
-
-def _list_planes(tally: Tally, entry: Ints) -> tuple[list[Plane], list[bool], list[Floats]]:
-    """Whole-number parts of weight and weighted offset (place,), which of them weigh, and their units (node,)."""
-    planes: list[Plane] = []
-    weighs, units = [], []
-    for weigh, quantity in zip((True, False), tally.quantities, strict=False):
-        for part, unit in zip(quantity.parts or (None,), quantity.units or (np.ones(len(tally.centre)),), strict=True):
-            planes.append(None if part is None else part[entry].astype(np.int64))
-            weighs.append(weigh)
-            units.append(unit)
-    return planes, weighs, units
+def _list_planes(tally: Tally, entry: Ints) -> list[Plane]:
+    """Whole-number parts of weight and weighted offset: (place,)."""
+    return [None if part is None else part.take(entry).astype(np.int64) for part in tally.list_amounts()]
 
 
 def _accumulate(values: Plane) -> Plane:

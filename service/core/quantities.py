@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
+from service.core.encoding import argsort_keys, sort_numbers
 
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]
@@ -58,26 +59,39 @@ class Quantity:
 class Ranking:
     """The targets in their order: ``rank`` among the distinct ones of the node, ``value``, ``offset`` from its centre.
 
-    All are (entry,).
+    These are (entry,). ``order: (entry,)`` are the entries of each node by rank, node by node.
     """
 
-    rank: Ints
+    rank: NDArray[np.int32]
     value: Floats
     offset: Floats
+    order: Ints
 
     def take(self, inside: Selection) -> Ranking:
         """The same for some nodes, whose entries are ``inside``."""
-        return Ranking(self.rank[inside], self.value[inside], self.offset[inside])
+        at = np.arange(len(self.order))[inside]
+        # entries of a node stand side by side, so that all of it moves by as much
+        order = self.order[at] + (np.arange(len(at)) - at)
+        return Ranking(self.rank[at], self.value[at], self.offset[at], order)
 
 
 def rank_targets(value: Floats, offset: Floats, node: Ints) -> Ranking:
     """The targets ``value: (entry,)`` ranked within nodes; entries of one ``node: (entry,)`` stand side by side."""
-    order = np.lexsort((value, node))
-    first = np.diff(node[order], prepend=-1) != 0
-    distinct = np.cumsum(first | (np.diff(value[order], prepend=np.nan) != 0))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = distinct - distinct[first][np.cumsum(first) - 1]
-    return Ranking(rank, value, offset)
+    order, differs = sort_numbers(value)
+    nodes = int(node[-1]) + 1
+    start = find_starts(node, nodes)
+    if nodes > 1:
+        order = order.take(argsort_keys(node.take(order), nodes))
+        ordered = value.take(order)
+        differs = np.append(ordered[1:] != ordered[:-1], False)
+    first = np.ones(len(order), bool)
+    first[1:] = differs[:-1]
+    first[start] = True
+    distinct = np.cumsum(first, dtype=np.int32)
+    distinct -= distinct[start].repeat(count_runs(start, len(order)))
+    rank = np.empty_like(distinct)
+    rank[order] = distinct
+    return Ranking(rank, value, offset, order)
 
 
 def find_starts(node: Ints, nodes: int) -> Ints:

@@ -13,11 +13,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from service.core.batch import Batch, make_batch
+from service.core.batch import Batch, make_batch, sum_batch
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
-from service.core.entries import Entries
 from service.core.lines import LineRuns
 from service.core.objective import Objective
 from service.core.runs import Weighed
@@ -32,10 +31,10 @@ Origin: TypeAlias = Weighed | LineRuns
 
 
 class Restated:
-    """Entries of nodes by other statistics of their targets, each made when it is first asked for."""
+    """The entries of a batch by other statistics of their targets, each made when it is first asked for."""
 
-    def __init__(self, target: Target, entries: Entries) -> None:
-        self._target, self._entries = target, entries
+    def __init__(self, target: Target, batch: Batch) -> None:
+        self._target, self._batch = target, batch
         self._lock, self._batches = Lock(), dict[Statistic, Batch]()
 
     def can_have(self, statistic: Statistic) -> bool:
@@ -47,9 +46,15 @@ class Restated:
         """The batch by that statistic."""
         with self._lock:
             if statistic not in self._batches:
-                target = replace(self._target, statistic=statistic)
-                self._batches[statistic] = make_batch(target, self._entries, _OBJECTIVES[statistic])
+                self._batches[statistic] = self._make(statistic)
             return self._batches[statistic]
+
+    def _make(self, statistic: Statistic) -> Batch:
+        entries, objective = self._batch.entries, _OBJECTIVES[statistic]
+        target = replace(self._target, statistic=statistic)
+        if self._target.statistic in ("moments", "deviance"):
+            return sum_batch(self._batch.tally.restate(target, entries), entries, objective)
+        return make_batch(target, entries, objective)
 
 
 class Rescorer:

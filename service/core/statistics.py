@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from service.core.criteria import Floats
 from service.core.encoding import smallest_unsigned
-from service.core.entries import Entries, find_amounts
+from service.core.entries import Entries, find_amounts, restate_amounts
 from service.core.quantities import Quantity, Ranking, Selection, count_runs, count_true
 from service.core.schema import Target
 
@@ -54,6 +54,12 @@ class Tally:
         part._entry_row = self._entry_row[inside] if row is None else row
         part._label = None if self._label is None else self._label[inside]
         return part
+
+    def restate(self, target: Target, entries: Entries) -> Tally:
+        """The same entries by another statistic of their numbers; this one sums squares, too, or deviances."""
+        other = copy.copy(self)
+        other._amounts = restate_amounts(self._amounts, target, entries)
+        return other
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:

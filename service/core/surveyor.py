@@ -51,7 +51,7 @@ def survey_node(audited: Audited, node: int) -> Survey:
         node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
         [each.tried for each in found], [each.form for each in found], audited.learner.objective.criterion.measure,
         [each.score for each in found], [each.reason for each in found], np.empty(0), none, none,
-        Restated(audited.target, batch.entries),
+        Restated(audited.target, batch),
     )  # fmt: skip
     survey = replace(survey, highest=_find_highest(survey))
     survey = replace(survey, ahead=_find_ahead(audited, survey, found))

@@ -93,7 +93,7 @@ class _Swept:
 
 def _open(audited: Audited, node: int) -> _Swept:
     batch = rebuild_batch(audited, np.array([node]))
-    return _Swept(audited, node, batch, Restated(audited.target, batch.entries))
+    return _Swept(audited, node, batch, Restated(audited.target, batch))
 
 
 def _find_keys(found: Unranked, measure: str | None) -> Floats:

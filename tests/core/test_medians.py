@@ -71,7 +71,7 @@ def test_of_few_sets_most_entries_are_left_out(unit: bool, monkeypatch: pytest.M
     for few_of in (8, 10**9):
         monkeypatch.setattr(medians, "FEW_OF", few_of)
         found.append(find_middles(tally, place, (edges[::2], edges[1::2]), np.zeros(9, np.int64)))
-        found.append(find_medians(tally, np.repeat([0, 1], 1500), np.array([1500, 1500])))
+        found.append(find_medians(tally, np.array([1500, 1500])))
     assert [each.tolist() for each in (*found[0], *found[1])] == [each.tolist() for each in (*found[2], *found[3])]
 
 
@@ -80,7 +80,7 @@ def test_nodes(groups: list[list[tuple[float, float]]], unit: bool) -> None:
     """The median of a node is the middle of two targets where these share the weight evenly; its deviation is exact."""
     node = [index for index, group in enumerate(groups) for _ in group]
     rows = [row for group in groups for row in group]
-    deviation, middle = find_medians(rank(rows, node, unit), np.array(node), np.bincount(node))
+    deviation, middle = find_medians(rank(rows, node, unit), np.bincount(node))
     for index, group in enumerate(groups):
         moments = exactly(group, unit)
         total = sum(weight for weight, _ in moments)
