@@ -29,24 +29,24 @@ ROUNDING = 1e-12
 """A weight that falls short of a limit by this share meets it: sums of fractions are rounded."""
 
 
-def find_short_cuts(table: Candidates, known: Floats, classes: int) -> NDArray[np.bool_]:
+def find_short_cuts(rows: Ints, known: Floats, classes: int) -> NDArray[np.bool_]:
     """(candidate,) True where a branch of a numeric cut weighs too little.
 
-    ``known: (branch, candidate)`` the weight of the rows whose value is known. At least a tenth of the mean weight of
-    a class, or 25 where that is less.
+    ``known: (branch, candidate)`` the weight of the ``rows`` whose value is known. At least a tenth of the mean weight
+    of a class, or 25 where that is less.
     """
     least = np.minimum(CUT_SHARE * known.sum(0) / classes, CUT_MOST) * (1 - ROUNDING)
-    occupied = table.rows > 0
+    occupied = rows > 0
     return np.asarray((occupied & (known < least)).any(0))
 
 
-def price_cuts(table: Candidates, weight: Floats, tried: Floats) -> Floats:
-    """(candidate,) the bits that a numeric cut pays: log2 of how many cuts of its feature were ``tried``, by weight.
+def price_cuts(weight: Floats, tried: Floats) -> Floats:
+    """(...) the bits that a numeric cut pays: log2 of how many cuts of its feature were ``tried``, by weight.
 
-    ``weight: (candidate,)`` is that of the node, rows without a value included, ``tried`` is by segment. With missing
-    values on either side a cut counts twice, for it is two candidates. A feature without one that counts pays nothing.
+    ``weight`` is that of the node, rows without a value included. With missing values on either side a cut counts
+    twice, for it is two candidates. A feature without one that counts pays nothing.
     """
-    return np.asarray(np.log2(np.maximum(tried, 1.0))[table.segment] / weight)
+    return np.asarray(np.log2(np.maximum(tried, 1.0)) / weight)
 
 
 def charge(score: Floats, price: Floats | None, content: Floats | None = None) -> Floats:

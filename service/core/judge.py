@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +63,7 @@ def judge(
     ``tolerance: (node,)`` is that of the selection within a feature, and ``tried: (segment,)`` how many cuts count in
     the price of a gain, where these are known already: a table may be a part of what was weighed.
     """
-    parameters, objective = learner.parameters, learner.objective
+    objective = learner.objective
     selection = select_within(learner, block)
     if tolerance is None:
         tolerance = objective.tolerance(batch.stats, selection)
@@ -82,12 +84,7 @@ def judge(
             known += table.branches[:, branch]  # several times as fast as a sum over an axis in the middle
         within = objective.score_within(branches, objective.alter(known), selection, objective.alter(table.gone), price)
         baseline = objective.baseline(known)
-    reason = np.zeros(len(node), np.uint8)
-    with np.errstate(invalid="ignore"):
-        gain = within - baseline
-        if parameters.min_gain > 0:
-            reason[gain < parameters.min_gain] = Reason.MIN_GAIN
-        reason[gain <= tolerance[node]] = Reason.NO_IMPROVEMENT
+    reason = judge_gains(learner.parameters, within, baseline, tolerance[node])
     if learner.directions is not None:
         reason[breaks_order(learner, batch, block, table)] = Reason.MONOTONIC
     reason[np.isnan(within)] = Reason.UNDEFINED
@@ -100,24 +97,53 @@ def judge(
     return Judged(reason, within, price)
 
 
+def judge_gains(
+    parameters: Parameters, within: Floats, baseline: Floats | float, tolerance: Floats | float
+) -> NDArray[np.uint8]:
+    """(candidate,) why what each gains is not enough, or 0."""
+    reason = np.zeros(within.shape, np.uint8)
+    with np.errstate(invalid="ignore"):
+        gain = within - baseline
+        if parameters.min_gain > 0:
+            reason[gain < parameters.min_gain] = Reason.MIN_GAIN
+        reason[gain <= tolerance] = Reason.NO_IMPROVEMENT
+    return reason
+
+
 def _find_limited(learner: Learner, block: Block, table: Candidates) -> NDArray[np.uint8] | None:
     """(candidate,) the limit on branches that a candidate breaks, or 0; None where there is no limit."""
-    parameters, weigh = learner.parameters, learner.objective.criterion.family.weigh
-    if not (parameters.cut_limit or parameters.min_weight_leaf > 0 or parameters.min_samples_leaf > 1):
+    parameters = learner.parameters
+    if not has_limits(parameters):
         return None
-    reason = np.zeros(len(table.segment), np.uint8)
+    cut = parameters.cut_limit is not None and is_cut(table, learner.features, block.feature[table.segment])
+    weigh = partial(learner.objective.criterion.family.weigh, table.branches)
+    return find_limited(learner, table.rows, weigh, len(table.branches), cut)
+
+
+def has_limits(parameters: Parameters) -> bool:
+    """True where branches may be too small."""
+    return bool(parameters.cut_limit or parameters.min_weight_leaf > 0 or parameters.min_samples_leaf > 1)
+
+
+def find_limited(
+    learner: Learner, rows: Ints, weigh: Callable[[], Floats], classes: int, cut: NDArray[np.bool_] | bool
+) -> NDArray[np.uint8]:
+    """(candidate,) the limit that branches with so many ``rows: (branch, candidate)`` break, or 0.
+
+    ``weigh`` tells their weights, where any limit is one; ``cut``: which are cuts of numbers.
+    """
+    parameters = learner.parameters
+    reason = np.zeros(rows.shape[1], np.uint8)
     if parameters.cut_limit:
-        cut = is_cut(table, learner.features, block.feature[table.segment])
-        short = find_short_cuts(table, weigh(table.branches), len(table.branches))
-        reason[cut & short] = Reason.CUT_LIMIT
+        reason[cut & find_short_cuts(rows, weigh(), classes)] = Reason.CUT_LIMIT
     if parameters.min_weight_leaf > 0:
-        light = weigh(table.branches) < parameters.min_weight_leaf * (1 - ROUNDING)
-        reason[_starves(table.rows, light, parameters)] = Reason.MIN_WEIGHT_LEAF
+        light = weigh() < parameters.min_weight_leaf * (1 - ROUNDING)
+        reason[_starves(rows, light, parameters)] = Reason.MIN_WEIGHT_LEAF
     if parameters.min_samples_leaf > 1:
-        small = table.rows < parameters.min_samples_leaf
+        small = rows < parameters.min_samples_leaf
         if learner.parts_rows:
-            small = is_fewer(weigh(table.branches), parameters.min_samples_leaf)
-        reason[_starves(table.rows, small, parameters)] = Reason.MIN_SAMPLES_LEAF
+            small = is_fewer(weigh(), parameters.min_samples_leaf)
+        reason[_starves(rows, small, parameters)] = Reason.MIN_SAMPLES_LEAF
     return reason
 
 
@@ -138,7 +164,7 @@ def _price(learner: Learner, batch: Batch, block: Block, table: Candidates, trie
     objective = learner.objective
     cut = is_cut(table, learner.features, block.feature[table.segment])
     weight = objective.criterion.family.weigh(objective.alter(batch.stats))[block.node[table.segment]]
-    return np.where(cut, price_cuts(table, weight, tried), 0.0)
+    return np.where(cut, price_cuts(weight, tried[table.segment]), 0.0)
 
 
 def is_fewer(weight: Floats, least: int) -> NDArray[np.bool_]:

@@ -115,6 +115,11 @@ class Objective:
             return charge(score, price)
         return charge(score, price, self.rate("information_content", branches, known, gone))
 
+    def score_ratio(self, gain: Floats, content: Floats, price: Floats | None = None) -> Floats:
+        """(...) as `score`, of a criterion that is a ratio, given the gain and the information content."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return charge(np.where(content > 0, gain / content, np.nan), price, content)
+
     def score_within(
         self, branches: Floats, known: Floats, selection: str, gone: Floats | None = None, price: Floats | None = None
     ) -> Floats:

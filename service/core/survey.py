@@ -150,6 +150,8 @@ class Survey:
     def _take(self, wanted: Wanted, most: int | None, highest: Floats, admit: Callable[[int], Flags]) -> Ints:
         """The ``most`` best by score of those that are wanted and admitted, of a feature none above its ``highest``."""
         place, score, level = np.empty(0, np.int64), np.empty(0), -np.inf
+        if most == 0:
+            return place
         for feature in sorted(wanted, key=lambda feature: (-highest[feature], feature)):
             if most is not None and len(place) >= most and highest[feature] < level:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,6 +13,7 @@ from service.core.audit import Audited, find_chosen, judge_candidates, rate_tabl
 from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
+from service.core.count_cuts import Rated, Rater, can_count, score_line
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
@@ -29,6 +31,7 @@ class _Weighed:
     """What is kept of a feature; ``score``, ``reason``, ``form``: (candidate,).
 
     ``rival`` is the place of the candidate that competes for it under C4.5's selection (-1: none), with its ``gain``.
+    ``other`` are the scores by another measure, where these were asked for and are at hand.
     """
 
     line: Line | None
@@ -38,14 +41,30 @@ class _Weighed:
     reason: Reasons
     rival: int
     gain: float
+    other: Floats | None = None
 
 
 def survey_node(audited: Audited, node: int) -> Survey:
     """Weigh and judge every candidate of one node, feature by feature."""
+    return _survey(audited, node)[0]
+
+
+def survey_twice(audited: Audited, node: int, measure: str) -> tuple[Survey, Survey]:
+    """The survey of a node, and the same ranked by another measure as well: see `survey_by`."""
+    survey, scores = _survey(audited, node, measure)
+    return survey, survey_by(audited, survey, measure, scores)
+
+
+def _survey(audited: Audited, node: int, measure: str | None = None) -> tuple[Survey, list[Floats | None]]:
+    """Also the scores by another ``measure``, by feature, where they are at hand."""
     batch = rebuild_batch(audited, np.array([node]))
     if batch.tally.classes:
         batch.tally.spread_over_rows()  # once, for all features share it
-    found = run_parallel(partial(_weigh_feature, audited, batch, node), range(len(audited.learner.features)))
+    if measure not in audited.learner.objective.measures():
+        measure = None
+    rater = Rater(audited.learner, batch) if batch.tally.classes else None
+    weigh = partial(_weigh_feature, audited, batch, node, rater, measure)
+    found = run_parallel(weigh, range(len(audited.learner.features)))
     none = np.empty(0, np.int64)
     survey = Survey(
         node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
@@ -55,15 +74,23 @@ def survey_node(audited: Audited, node: int) -> Survey:
     )  # fmt: skip
     survey = replace(survey, highest=_find_highest(survey))
     survey = replace(survey, ahead=_find_ahead(audited, survey, found))
-    return replace(survey, chosen=_find_chosen(audited, survey))
+    return replace(survey, chosen=_find_chosen(audited, survey)), [each.other for each in found]
 
 
-def _weigh_feature(audited: Audited, batch: Batch, node: int, feature: int) -> _Weighed:
+def _weigh_feature(
+    audited: Audited, batch: Batch, node: int, rater: Rater | None, measure: str | None, feature: int
+) -> _Weighed:
     learner = audited.learner
     if can_line(learner, batch, feature):
         line = draw_line(learner, batch, feature)
         if line.ends.any():  # else it is constant, which is a candidate as well
-            return _walk(learner, batch, line)
+            counted = rater is not None and can_count(learner, batch, line)
+            rated = rater.rate(line, measure) if rater and counted else _walk(learner, batch, line)
+            rival, gain = -1, -np.inf
+            if learner.parameters.selection == "c45":
+                rival, gain = find_rival(learner, batch, feature, rated.reason, rated.within, rated.within)
+            forms = np.broadcast_to(np.uint8(Form.THRESHOLD), len(rated.score))
+            return _Weighed(line, rated.tried, forms, rated.score, rated.reason, rival, gain, rated.other)
     found = judge_candidates(
         learner, audited.target, batch, np.array([node]), [weigh_run(learner, batch, np.array([feature]))]
     )
@@ -74,18 +101,14 @@ def _weigh_feature(audited: Audited, batch: Batch, node: int, feature: int) -> _
     return _Weighed(None, None, forms, listing.score, reason, rival, gain)
 
 
-def _walk(learner: Learner, batch: Batch, line: Line) -> _Weighed:
+def _walk(learner: Learner, batch: Batch, line: Line) -> Rated:
     """Weigh every cut of a line."""
     tried = None
     if learner.parameters.cut_penalty:
         tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-    parts = [rate_table(learner, batch, line.block, table, tried) for table in walk_cuts(batch, line)]
-    reasons, within, scores, gain = zip(*parts, strict=True)
-    reason, score = np.concatenate(reasons), np.concatenate(scores)
-    rival = -1, -np.inf
-    if learner.parameters.selection == "c45":
-        rival = find_rival(learner, batch, line.feature, reason, np.concatenate(within), np.concatenate(gain))
-    return _Weighed(line, tried, np.broadcast_to(np.uint8(Form.THRESHOLD), len(score)), score, reason, *rival)
+    parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walk_cuts(batch, line)]
+    reason, within, score = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Rated(tried, reason, within, score)
 
 
 def find_rival(
@@ -119,7 +142,8 @@ def _find_highest(survey: Survey) -> Floats:
     """(feature,) the best score of its admissible candidates; -inf where there is none."""
 
     def find(feature: int) -> float:
-        return float(survey.score[feature].max(initial=-np.inf, where=survey.reason[feature] == 0))
+        # several times as fast as a maximum with ``where``
+        return float(np.where(survey.reason[feature] == 0, survey.score[feature], -np.inf).max(initial=-np.inf))
 
     return np.array(run_parallel(find, survey.features))
 
@@ -149,11 +173,12 @@ def _find_chosen(audited: Audited, survey: Survey) -> Ints:
     return np.asarray(np.flatnonzero(find_chosen(audited, listing, listing.rank)) + survey.begin[feature])
 
 
-def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
-    """The same node ranked by another measure, as `ranking.rank_by` does."""
+def survey_by(audited: Audited, survey: Survey, measure: str, known: Sequence[Floats | None] | None = None) -> Survey:
+    """The same node ranked by another measure, as `ranking.rank_by` does; some scores by feature may be ``known``."""
     if measure == survey.measure and audited.learner.parameters.cut_penalty is None:
         return survey
-    scores = run_parallel(partial(_score_feature, audited, survey, measure), survey.features)
+    known = known or [None] * len(survey.line)
+    scores = run_parallel(partial(_score_feature, audited, survey, measure, known), survey.features)
     sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
     reasons = [
         np.where(np.isnan(score) & (reason == 0), np.uint8(Reason.UNDEFINED), reason)
@@ -166,12 +191,18 @@ def survey_by(audited: Audited, survey: Survey, measure: str) -> Survey:
     return replace(by, ahead=_find_tied(audited, by, TOLERANCE * abs(best) if np.isfinite(best) else 0.0, None))
 
 
-def _score_feature(audited: Audited, survey: Survey, measure: str, feature: int) -> Floats:
+def _score_feature(
+    audited: Audited, survey: Survey, measure: str, known: Sequence[Floats | None], feature: int
+) -> Floats:
     """(candidate,) the scores of a feature's candidates."""
-    objective, line = audited.learner.objective, survey.line[feature]
+    objective, line, score = audited.learner.objective, survey.line[feature], known[feature]
+    if score is not None:
+        return score
     if line is None or measure not in objective.measures():
         inside = np.arange(len(survey.score[feature]))
         return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
+    if can_count(audited.learner, survey.batch, line):
+        return score_line(objective, survey.batch, line, measure)
     parts = []
     for table in walk_cuts(survey.batch, line, scored=False):
         place = np.arange(len(table.segment))

@@ -20,7 +20,7 @@ from service.core.ranking import count_better, rank_by
 from service.core.statistics import Ints
 from service.core.surpass import count_surpassing
 from service.core.survey import LARGE_CELLS, Survey
-from service.core.surveyor import survey_by, survey_node
+from service.core.surveyor import survey_by, survey_node, survey_twice
 from service.core.tree import Tree
 from service.listing.filters import find_wanted
 from service.listing.large import LargeView
@@ -220,17 +220,25 @@ class DataSource:
             "Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, self.audited, node))
         )
 
+    def _survey_by(self, node: int, measure: str) -> tuple[Survey, Survey]:
+        """By the run's selection, and by a measure, which takes less than what it would drive out of memory."""
+        own = cast("Survey | None", self._recent.peek((f"{self._model} surveyed", node)))
+        if own is not None:
+            return own, survey_by(self.audited, own, measure)
+        own, by = survey_twice(self.audited, node, measure)
+        self._recent.get((f"{self._model} surveyed", node), lambda: own)
+        return own, by
+
     def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure
         if end and self._recent.peek((f"{self._model} surveyed", node)) is None:
             foremost = self._view_foremost(node, query, end)
             if foremost is not None:
                 return foremost
-        own = self._survey(node)
         if measure is None:
+            own = self._survey(node)
             return LargeView(audited, own, own, query, end)
-        # that takes less than what it would drive out of memory
-        return LargeView(audited, own, survey_by(audited, own, measure), query, end)
+        return LargeView(audited, *self._survey_by(node, measure), query, end)
 
     def warnings(self) -> list[str]:
         """Nothing: the listing is complete."""

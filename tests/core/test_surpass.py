@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from service.core.audit import list_candidates
 from service.core.foremost import bin_numbers, tells_foremost
-from service.core.surpass import PORTION, count_surpassing
+from service.core.lines import STEP
+from service.core.surpass import count_surpassing
 from tests.core.making import audit, classes, grow, labels, numbers
 
 PARAMETERS: list[dict[str, Any]] = [
@@ -58,7 +59,7 @@ def test_as_many_surpass_it_as_are_listed(
 
 def test_long_lines() -> None:
     """Running sums go on from portion to portion of a line."""
-    generator, rows = np.random.default_rng(3), 2 * PORTION
+    generator, rows = np.random.default_rng(3), 3 * STEP
     columns = [numbers(f"x{i}", generator.normal(size=rows).tolist()) for i in range(2)]
     target = classes(np.where(generator.normal(size=rows) > np.array(columns[0].values), "a", "b").tolist())
     audited = audit(grow(columns, target, {"max_depth": 1}), target)
