@@ -25,8 +25,8 @@ from service.errors import DamagedModel, NotRetained
 from service.store.planes import Packed, pack_array, unpack_array
 from service.store.records import ModelRecord
 
-DATA_FORMAT = 2
-"""Nothing in files of format 1 is compressed."""
+DATA_FORMAT = 3
+"""Nothing in files of format 1 is compressed, and no number in files of format 2 is narrow."""
 SAMPLED = 10_000
 """So many cells of a column tell whether its values recur."""
 FEW_LEVELS = 2**16

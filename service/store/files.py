@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from mmap import mmap
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
@@ -27,7 +28,7 @@ import joblib
 from service.core.tree import TREE_LAYOUT
 from service.errors import DamagedModel
 from service.store import locks
-from service.store.mapping import load_mapped
+from service.store.mapping import load_mapped, read_pages
 
 Part = Literal["model", "data", "request"]
 Signature: TypeAlias = tuple[int, int, int]
@@ -79,11 +80,11 @@ class ModelFiles:
         """
         path = self.folder / model_id / f"{part}.joblib"
         what = f"the {part} file of model {model_id}"
-        with path.open("rb") as file:
-            # Before unpickling, which is executing.
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise DamagedModel(f"{what} is not the one that was stored")
-        content = _unpickle(path, what)
+        pages = read_pages(path)
+        # Before unpickling, which is executing.
+        if hashlib.sha256(pages).hexdigest() != sha256:
+            raise DamagedModel(f"{what} is not the one that was stored")
+        content = _unpickle(path, pages, what)
         written_as = content.pop(FORMAT_KEY, None)
         if written_as != FORMAT:
             raise DamagedModel(f"{what} has format {written_as}, and this release reads {FORMAT}")
@@ -155,9 +156,9 @@ def _write_part(file: BinaryIO, content: Mapping[str, Any]) -> str:
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type] # it can be read, too
 
 
-def _unpickle(path: Path, what: str) -> dict[str, Any]:
+def _unpickle(path: Path, pages: bytes | mmap, what: str) -> dict[str, Any]:
     try:
-        return load_mapped(path)
+        return load_mapped(path, pages)
     except FileNotFoundError:  # deleted since it was hashed
         raise
     except Exception as error:

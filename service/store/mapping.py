@@ -6,6 +6,7 @@ would use up what a process may open.
 
 from __future__ import annotations
 
+import io
 import mmap
 import resource
 from pathlib import Path
@@ -20,16 +21,22 @@ DESCRIPTORS = 65_536
 """Enough for a moment's maps of some models with thousands of columns."""
 
 
-def load_mapped(path: Path) -> dict[str, Any]:
-    """Unpickle a file whose arrays are read-only; workers share the pages of a large one.
-
-    Raises FileNotFoundError where there is no file, and anything for what is no pickle.
-    """
-    if path.stat().st_size < SMALL_BYTES:
-        content: dict[str, Any] = _replace_arrays(joblib.load(path), None)
-        return content
+def read_pages(path: Path) -> bytes | mmap.mmap:
+    """A small file's content, or a map of a large one."""
     with path.open("rb") as file:
-        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if path.stat().st_size < SMALL_BYTES:
+            return file.read()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def load_mapped(path: Path, pages: bytes | mmap.mmap) -> dict[str, Any]:
+    """Unpickle a file of these ``pages``; arrays are read-only, and those of a large one are the pages themselves.
+
+    Raises FileNotFoundError where there is no file any more, and anything for what is no pickle.
+    """
+    if isinstance(pages, bytes):
+        content: dict[str, Any] = _replace_arrays(joblib.load(io.BytesIO(pages)), None)
+        return content
     mapped: dict[str, Any] = _replace_arrays(joblib.load(path, mmap_mode="r"), pages)
     return mapped
 

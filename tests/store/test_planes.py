@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from service.store.planes import LEAST_BYTES, pack_array, unpack_array
+from service.store.planes import LEAST_BYTES, Packed, pack_array, unpack_array
 
 ROWS = 100_000
 RANDOM = np.random.default_rng(4)
@@ -28,10 +28,27 @@ ARRAYS: dict[str, tuple[NDArray[Any], float]] = {
     "gaps": (RANDOM.random(ROWS) < 0.1, 0.15),
     "several": (RANDOM.standard_normal((ROWS, 2), dtype=np.float32).astype(float), 0.5),
     "by column": (np.asfortranarray(RANDOM.integers(0, 9, (ROWS, 3))), 0.1),
+    "halves": (RANDOM.integers(0, 2_000, ROWS) / 2, 0.3),
     "odd numbers": (np.where(np.arange(ROWS) % 3, np.nan, -0.0), 0.2),
+    "too large for float32": (np.where(np.arange(ROWS) % 70_000, 1.0, 1e300), 0.1),
+    "one of all digits": (np.where(np.arange(ROWS) == 80_000, 0.1, RANDOM.random(ROWS, np.float32).astype(float)), 0.7),
     "smooth, then noise": (np.concatenate([np.zeros(ROWS), RANDOM.standard_normal(ROWS)]), 0.6),
     "noise but for the middle": (MIDDLE, 1.0),
 }
+
+
+def count_bytes(packed: Packed) -> int:
+    """How much room it takes."""
+    if isinstance(packed, np.ndarray):
+        return packed.nbytes
+    return count_bytes(packed["narrow"]) if "narrow" in packed else sum(plane.nbytes for plane in packed["planes"])
+
+
+@pytest.mark.parametrize("bits", [0x7FF0000000000001, 0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000020000000])
+def test_what_is_no_number_keeps_its_bits(bits: int) -> None:
+    """Numbers that are not are told apart by their bits, whether these fit the shorter form or not."""
+    array = np.full(LEAST_BYTES, bits, np.uint64).view(np.float64)
+    assert unpack_array(pack_array(array)).tobytes() == array.tobytes()
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -39,8 +56,7 @@ def test_round_trip(name: str) -> None:
     """The array is back, with its type and shape, and took at most so large a share of its room."""
     array, share = ARRAYS[name]
     packed = pack_array(array)
-    size = packed.nbytes if isinstance(packed, np.ndarray) else sum(plane.nbytes for plane in packed["planes"])
-    assert size <= share * array.nbytes
+    assert count_bytes(packed) <= share * array.nbytes
     assert (packed is array) == (share == 1)
     again = unpack_array(packed)
     assert (again.dtype, again.shape) == (array.dtype, array.shape)
