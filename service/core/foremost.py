@@ -20,7 +20,7 @@ from service.core.batch import Batch
 from service.core.bins import Binned, bin_features
 from service.core.coarse import can_bound, weigh_foremost
 from service.core.learner import Learner
-from service.core.lines import LineRuns, can_line, draw_line, pick_cuts
+from service.core.lines import can_line, draw_line, pick_cuts
 from service.core.listing import Listing
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
@@ -87,7 +87,8 @@ def _list_again(audited: Audited, batch: Batch, nodes: Ints, listing: Listing, m
             return weigh_run(learner, batch, np.array([feature]))
         line, mine = draw_line(learner, batch, feature), rows[listing.feature[rows] == feature]
         left = [listing.tables[t].rows[0, p] for t, p in zip(listing.table[mine], listing.place[mine], strict=True)]
-        return line.block, [pick_cuts(batch, line, np.array(left) - 1)], LineRuns(line)
+        table, parts = pick_cuts(batch, line, np.array(left) - 1)
+        return line.block, [table], parts
 
     found = run_parallel(weigh, np.unique(listing.feature[rows]).tolist())
     return rank_listing(learner, batch, judge_candidates(learner, audited.target, batch, nodes, found))

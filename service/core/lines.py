@@ -30,6 +30,7 @@ from service.core.candidates import (
 from service.core.cuts import Cuts, build_cuts
 from service.core.encoding import sort_numbers
 from service.core.learner import Learner
+from service.core.parts import Parts, part_line
 from service.core.runs import Layout
 from service.core.statistics import Ints
 
@@ -105,10 +106,10 @@ def add_neighbours(batch: Batch, line: Line, table: Candidates) -> Candidates:
     return replace(table, lower=lower, upper=upper)
 
 
-def pick_cuts(batch: Batch, line: Line, cut: Ints) -> Candidates:
-    """Some cuts, after the places ``cut: (candidate,)``, with all statistics."""
-    left = batch.tally.accumulate(line.entry[None], ZERO, cut, np.zeros_like(cut), by_entry=True, scored=False)[0]
-    return add_neighbours(batch, line, _build(batch, line, _total(batch, line), cut, left, scored=False))
+def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts]:
+    """Some cuts of a line without gaps, after the places ``cut: (candidate,)``, with all statistics."""
+    parts = part_line(line.entry, cut)
+    return add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False)), parts
 
 
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:

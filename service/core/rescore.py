@@ -19,6 +19,7 @@ from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
 from service.core.lines import LineRuns
 from service.core.objective import Objective
+from service.core.parts import Parts, Sorted, weigh_parts
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
 from service.core.statistics import Ints
@@ -26,7 +27,7 @@ from service.core.statistics import Ints
 _OBJECTIVES = {
     criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"
 }
-Origin: TypeAlias = Weighed | LineRuns
+Origin: TypeAlias = Weighed | LineRuns | Parts
 """What candidates came from, to ask for their branches as runs."""
 
 
@@ -36,6 +37,7 @@ class Restated:
     def __init__(self, target: Target, batch: Batch) -> None:
         self._target, self._batch = target, batch
         self._lock, self._batches = Lock(), dict[Statistic, Batch]()
+        self._sorted: Sorted | None = None
 
     def can_have(self, statistic: Statistic) -> bool:
         """Whether there is such a statistic: negative numbers have no deviance."""
@@ -48,6 +50,15 @@ class Restated:
             if statistic not in self._batches:
                 self._batches[statistic] = self._make(statistic)
             return self._batches[statistic]
+
+    def weigh_parts(self, statistic: Statistic, parts: Parts) -> Floats:
+        """The branches of cuts of a line by that statistic; see `parts.weigh_parts`."""
+        batch = self.get(statistic)
+        if batch.tally.ranking is None:
+            return weigh_parts(batch, parts, None)
+        with self._lock:
+            self._sorted = self._sorted or Sorted(batch.tally, batch.tally.ranking)
+        return weigh_parts(batch, parts, self._sorted)
 
     def _make(self, statistic: Statistic) -> Batch:
         entries, objective = self._batch.entries, _OBJECTIVES[statistic]
@@ -78,13 +89,13 @@ class Rescorer:
         if not self._restated.can_have(statistic):
             return np.full(len(place), np.nan)
         # of a line only what is shown was picked: that is weighed at once
-        picked = isinstance(self._weighed[table], LineRuns)
+        picked = isinstance(self._weighed[table], LineRuns | Parts)
         key = table, None if picked else place.tobytes()
         # several measures of a statistic are asked for
         last = self._last.get(statistic)
         if last is None or last[0] != key:
             whole = np.arange(len(self._tables[table].segment))
-            last = key, self._weigh(self._restated.get(statistic), table, whole if picked else place)
+            last = key, self._weigh(statistic, table, whole if picked else place)
             self._last[statistic] = last
         branches, gone = last[1]
         if picked:
@@ -93,8 +104,11 @@ class Rescorer:
         with np.errstate(invalid="ignore", divide="ignore"):
             return objective.rate(measure, branches, branches.sum(1), gone)
 
-    def _weigh(self, batch: Batch, table: int, place: Ints) -> tuple[Floats, Floats | None]:
+    def _weigh(self, statistic: Statistic, table: int, place: Ints) -> tuple[Floats, Floats | None]:
         candidates, weighed = self._tables[table], self._weighed[table]
+        if isinstance(weighed, Parts):
+            return self._restated.weigh_parts(statistic, weighed), None
+        batch = self._restated.get(statistic)
         layout = weighed.lay_out_for(candidates).narrow(np.unique(candidates.segment[place]))
         node = weighed.find_nodes(candidates, place)
         return weigh_runs(batch.tally, batch.stats, layout, candidates, place, node)

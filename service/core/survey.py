@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from service.core.audit import Audited, judge_candidates, weigh_run
 from service.core.batch import Batch
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.lines import Line, LineRuns, pick_cuts
+from service.core.lines import Line, pick_cuts
 from service.core.listing import Listing
 from service.core.ranking import Margin, count_better
 from service.core.rescore import Restated
@@ -197,6 +197,7 @@ def weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) -> 
         found = weigh_run(learner, batch, np.array([feature]))
         listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
     else:
-        found = line.block, [pick_cuts(batch, line, line.find_cuts()[inside])], LineRuns(line)
+        table, parts = pick_cuts(batch, line, line.find_cuts()[inside])
+        found = line.block, [table], parts
         listing = judge_candidates(learner, audited.target, batch, nodes, [found], survey.tried[feature]).listing
     return replace(listing, rescorer=listing.rescorer.share(survey.restated))

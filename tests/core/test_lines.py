@@ -35,7 +35,7 @@ def test_lines_give_the_cuts_that_codes_give(classes_: int, weights: str, monkey
     for feature in range(4):
         line = draw_line(learner, batch, feature)
         (table, *_) = weigh_block(learner, batch, np.array([feature]))[1]
-        picked = pick_cuts(batch, line, line.find_cuts())
+        picked = pick_cuts(batch, line, line.find_cuts())[0]
         assert list_cuts(picked) == list_cuts(table)
         cells = learner.features[feature].numbers
         for beside in ("lower", "upper"):
@@ -46,8 +46,8 @@ def test_lines_give_the_cuts_that_codes_give(classes_: int, weights: str, monkey
         scored = join(list(walk_cuts(batch, line)))
         assert (scored.branches == table.branches[: len(scored.branches)]).all()
         few = line.find_cuts()[::-3]
-        assert list_cuts(pick_cuts(batch, line, few)) == list_cuts(
-            join([pick_cuts(batch, line, few[i : i + 1]) for i in range(len(few))])
+        assert list_cuts(pick_cuts(batch, line, few)[0]) == list_cuts(
+            join([pick_cuts(batch, line, few[i : i + 1])[0] for i in range(len(few))])
         )
 
 
@@ -102,7 +102,7 @@ def test_branches_of_lines_are_runs(weights: str) -> None:
     learner, batch = make_root(columns, random_target(source, columns, 0, weights), {}, SORTED)
     for feature in range(3):
         line = draw_line(learner, batch, feature)
-        table = pick_cuts(batch, line, line.find_cuts()[1::2])
+        table = pick_cuts(batch, line, line.find_cuts()[1::2])[0]
         runs, place = LineRuns(line), np.arange(len(table.segment))
         branches, gone = weigh_runs(
             batch.tally, batch.stats, runs.lay_out_for(table), table, place, runs.find_nodes(table, place)
