@@ -28,7 +28,7 @@ FEW_CUTS = 512
 ZERO = np.zeros(1, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parts:
     """How many of some ``cuts`` each entry lies behind, ``group: (entry,)``, and which ``cut`` each candidate is."""
 

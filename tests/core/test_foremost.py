@@ -77,6 +77,7 @@ def test_the_foremost_are_the_first_of_all(
         told[-1].append(find_margin(listing, rows_, listing.rank, listing.score))
     assert told[0] == told[1]
     assert len(told[0][1]) == most
+    assert few.count_bytes() > 0
 
 
 @pytest.mark.parametrize(
