@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from service.core.cuts import Cuts, build_cuts
 from service.core.encoding import sort_numbers
 from service.core.learner import Learner
 from service.core.parts import Parts, part_line
-from service.core.runs import Layout
 from service.core.statistics import Ints
 
 STEP = 2**14
@@ -140,30 +138,3 @@ def _total(batch: Batch, line: Line) -> Totals | None:
     missing = batch.tally.accumulate(line.missing[None], ZERO, rows - 1, ZERO, by_entry=True, scored=False)[0]
     known = [whole - part for whole, part in zip(batch.sums, missing, strict=True)]
     return Totals(known, np.array([len(line.entry)]), missing, rows, line.lack)
-
-
-class LineRuns:
-    """As `runs.Weighed`, of the cuts of a line: branches are runs of it."""
-
-    def __init__(self, line: Line) -> None:
-        self._line = line
-
-    @cached_property
-    def _layout(self) -> Layout:
-        known, places = len(self._line.entry), len(self._line.entry) + len(self._line.missing)
-        entry = np.concatenate([self._line.entry, self._line.missing]).astype(np.int64)
-        place = np.arange(known + 1)
-        missing = np.array([[known], [places]]) if places > known else np.zeros((2, 1), np.int64)
-        return Layout(entry, place[:-1], place[1:], ZERO, np.array([[0], [known]]), missing, self._line.lack)
-
-    def lay_out_for(self, _: Candidates) -> Layout:
-        """The entries in order: each place is a slot."""
-        return self._layout
-
-    def find_nodes(self, _: Candidates, place: Ints) -> Ints:
-        """(candidate,) the node of each: the one that there is."""
-        return np.zeros_like(place)
-
-    def count_bytes(self) -> int:
-        """About how much memory it takes, laid out or not."""
-        return 24 * (len(self._line.entry) + len(self._line.missing))

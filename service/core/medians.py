@@ -40,7 +40,7 @@ def find_middles(tally: Tally, entry: Ints, runs: Runs, node: Ints) -> tuple[Flo
     filled = np.flatnonzero((end > begin).any(0))
     if tally.ranking is None or not len(filled):
         return deviation, median
-    ladder = _Ladder(tally, tally.ranking, entry)
+    ladder = Ladder(tally, tally.ranking, entry, tally.ranking.rank[entry])
     for portion in np.array_split(filled, begin.shape[0] * len(filled) // PORTION + 1):
         deviation[portion], median[portion] = ladder.descend(begin[:, portion], end[:, portion], node[portion])
     return deviation, median
@@ -82,6 +82,10 @@ class Scale:
             units = quantity.units or (np.ones(len(tally.centre)),)
             self._weighs += [weigh] * len(units)
             self._units += units
+
+    def weigh(self, sums: Sequence[Ints], node: Ints) -> Floats:
+        """(..., set) the weight that sums come to."""
+        return self._combine(sums, True, node)
 
     def exceed(self, some: Sequence[Ints], total: Sequence[Ints], node: Ints) -> Floats:
         """(..., set) by how much some of the weight exceeds the rest; the sign is always right."""
@@ -133,21 +137,36 @@ class _Rung:
         return self.take(np.flatnonzero(inside)), kept[begin], kept[end]
 
 
-class _Ladder:
-    """The steps of the matrix, kept for several portions of sets; of few sets what none of them needs is left out."""
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What all sets have beside their runs: sums of the ``whole``, and of the ``part`` below all medians, by plane."""
 
-    def __init__(self, tally: Tally, ranking: Ranking, entry: Ints) -> None:
+    whole: list[Ints]
+    part: list[Ints]
+
+
+class Ladder:
+    """The steps of the matrix, kept for several portions of sets; of few sets what none of them needs is left out.
+
+    Entries stand in the order ``entry``, and have a ``rank`` each: both (place,).
+    """
+
+    def __init__(self, tally: Tally, ranking: Ranking, entry: Ints, rank: NDArray[np.int32]) -> None:
         planes, self._scale = _list_planes(tally, entry), Scale(tally)
         self._whole = [_accumulate(plane) for plane in planes]
-        self._ranking, self._top = ranking, _Rung(entry, ranking.rank[entry], planes)
+        self._ranking, self._top = ranking, _Rung(entry, rank, planes)
         self._bits = range(int(self._top.rank.max(initial=0)).bit_length() - 1, -1, -1)
         self._bottom, self._steps = self._top, list[Step]()
 
-    def descend(self, begin: Ints, end: Ints, node: Ints) -> tuple[Floats, Floats]:
+    def descend(self, begin: Ints, end: Ints, node: Ints, outside: Outside | None = None) -> tuple[Floats, Floats]:
         """Deviation and median of each set: (set,)."""
         total = _sum_runs(self._whole, begin, end)
         below = [np.zeros_like(part) for part in total]
-        rung, few = self._top, begin.size * FEW_OF < len(self._top.rank)
+        if outside is not None:
+            total = [part + more for part, more in zip(total, outside.whole, strict=True)]
+            below = [part + more for part, more in zip(below, outside.part, strict=True)]
+        # medians of sets that have most in common are close
+        rung, few = self._top, outside is not None or begin.size * FEW_OF < len(self._top.rank)
         for depth, bit in enumerate(self._bits):
             if few:
                 rung, begin, end = rung.narrow(begin, end)

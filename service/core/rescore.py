@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from threading import Lock
 from typing import TypeAlias
 
@@ -17,17 +18,17 @@ from service.core.batch import Batch, make_batch, sum_batch
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
-from service.core.lines import LineRuns
 from service.core.objective import Objective
 from service.core.parts import Parts, Sorted, weigh_parts
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
 from service.core.statistics import Ints
+from service.core.walk import Stretch
 
 _OBJECTIVES = {
     criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"
 }
-Origin: TypeAlias = Weighed | LineRuns | Parts
+Origin: TypeAlias = Weighed | Stretch | Parts
 """What candidates came from, to ask for their branches as runs."""
 
 
@@ -41,8 +42,12 @@ class Restated:
 
     def can_have(self, statistic: Statistic) -> bool:
         """Whether there is such a statistic: negative numbers have no deviance."""
+        return statistic != "deviance" or self._has_deviance
+
+    @cached_property
+    def _has_deviance(self) -> bool:
         values = self._target.values
-        return statistic != "deviance" or (values is not None and bool(values.min() >= 0))
+        return values is not None and bool(values.min() >= 0)
 
     def get(self, statistic: Statistic) -> Batch:
         """The batch by that statistic."""
@@ -88,8 +93,8 @@ class Rescorer:
         statistic = find_statistic(measure)
         if not self._restated.can_have(statistic):
             return np.full(len(place), np.nan)
-        # of a line only what is shown was picked: that is weighed at once
-        picked = isinstance(self._weighed[table], LineRuns | Parts)
+        # of a line what was picked is shown, or all of a stretch: that is weighed at once
+        picked = isinstance(self._weighed[table], Stretch | Parts)
         key = table, None if picked else place.tobytes()
         # several measures of a statistic are asked for
         last = self._last.get(statistic)
@@ -109,6 +114,9 @@ class Rescorer:
         if isinstance(weighed, Parts):
             return self._restated.weigh_parts(statistic, weighed), None
         batch = self._restated.get(statistic)
+        if isinstance(weighed, Stretch):
+            found = weighed.walk.weigh(batch, weighed.number)
+            return found.branches, found.gone
         layout = weighed.lay_out_for(candidates).narrow(np.unique(candidates.segment[place]))
         node = weighed.find_nodes(candidates, place)
         return weigh_runs(batch.tally, batch.stats, layout, candidates, place, node)

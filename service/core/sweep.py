@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
@@ -15,19 +14,19 @@ import numpy as np
 
 from service.core.audit import Audited, Found, Unranked, find_chosen, judge_candidates, rebuild_batch, weigh_run
 from service.core.batch import Batch
-from service.core.branches import adds_up, weigh_apart
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import count_tried
 from service.core.learner import Learner
-from service.core.lines import LineRuns, add_neighbours, draw_line, walk_cuts, weigh_lack
+from service.core.lines import add_neighbours, draw_line, walk_cuts
 from service.core.listing import Listing
 from service.core.ranks import Ranks
 from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.surveyor import find_rival
 from service.core.tree import LeafReason
+from service.core.walk import Stretch, Walk, walk_line
 
 
 def sweep_node(
@@ -76,19 +75,17 @@ class _Swept:
     def _weigh(self, feature: int, *, scored: bool) -> Iterator[tuple[Found, Floats | None]]:
         """Some candidates, and how many cuts count in the price of a gain, where that is known."""
         learner, batch, tried = self.audited.learner, self.batch, None
-        line = draw_line(learner, batch, feature) if learner.features[feature].feature.kind == "numeric" else None
+        numeric = learner.features[feature].feature.kind == "numeric" and batch.tally.pairs is None
+        line = draw_line(learner, batch, feature) if numeric else None
         if line is None or not line.ends.any():  # a constant is a candidate as well
             yield weigh_run(learner, batch, np.array([feature])), None
             return
         if learner.parameters.cut_penalty:
             tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-        runs = LineRuns(line)
-        for table in chain(walk_cuts(batch, line, scored=scored), weigh_lack(batch, line)):
+        walk = Walk(line)
+        for number, table in enumerate(walk_line(batch, line, scored=scored)):
             whole = add_neighbours(batch, line, table) if table.form == Form.THRESHOLD else table
-            if not adds_up(batch.tally):
-                layout, at = runs.lay_out_for(table), runs.find_nodes(table, table.position)
-                whole = weigh_apart(batch.tally, batch.stats, layout, whole, at)
-            yield (line.block, [whole], runs), tried
+            yield (line.block, [whole], Stretch(walk, number)), tried
 
 
 def _open(audited: Audited, node: int) -> _Swept:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from service.core import lines
-from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
-from service.core.lines import LineRuns, add_neighbours, can_line, draw_line, pick_cuts, walk_cuts, weigh_lack
+from service.core.lines import add_neighbours, can_line, draw_line, pick_cuts, walk_cuts, weigh_lack
 from service.core.schema import Target
 from service.core.weigh import weigh_block
 from tests.core.growing import SORTED, make_root, random_columns, random_target
@@ -92,23 +91,6 @@ def join(tables: list[Candidates]) -> Candidates:
         gone=None if tables[0].gone is None else np.concatenate([np.asarray(table.gone) for table in tables], axis=1),
         gone_rows=None if tables[0].gone_rows is None else np.concatenate([table.gone_rows for table in tables]),
     )
-
-
-@WEIGHTS
-def test_branches_of_lines_are_runs(weights: str) -> None:
-    """Asked for as runs of entries, branches have the same statistics."""
-    source = np.random.default_rng(5)
-    columns = random_columns(source, 60, gaps=False)[:3]
-    learner, batch = make_root(columns, random_target(source, columns, 0, weights), {}, SORTED)
-    for feature in range(3):
-        line = draw_line(learner, batch, feature)
-        table = pick_cuts(batch, line, line.find_cuts()[1::2])[0]
-        runs, place = LineRuns(line), np.arange(len(table.segment))
-        branches, gone = weigh_runs(
-            batch.tally, batch.stats, runs.lay_out_for(table), table, place, runs.find_nodes(table, place)
-        )
-        assert gone is None
-        assert (branches == table.branches).all()
 
 
 def test_which_features_have_a_line() -> None:

@@ -9,11 +9,19 @@ import pytest
 
 from service.core import parts
 from service.core.branches import weigh_runs
-from service.core.lines import LineRuns, draw_line, pick_cuts
+from service.core.lines import Line, draw_line, pick_cuts
 from service.core.rescore import Restated
+from service.core.runs import Layout
 from service.core.schema import Statistic, Target
 from tests.core.growing import SORTED, make_root
 from tests.core.making import numbers
+
+
+def lay_out(line: Line) -> Layout:
+    """Each place of a line is a slot."""
+    place, zero = np.arange(len(line.entry) + 1), np.zeros(1, np.int64)
+    whole, none = np.array([[0], [len(line.entry)]]), np.zeros((2, 1), np.int64)
+    return Layout(line.entry.astype(np.int64), place[:-1], place[1:], zero, whole, none, line.lack)
 
 
 @pytest.mark.parametrize("statistic", ["moments", "deviance", "deviations"])
@@ -30,11 +38,10 @@ def test_parts_are_runs(statistic: Statistic, weights: str, digits: int, monkeyp
     column = numbers("x", source.normal(size=90).round(1).tolist())
     learner, batch = make_root([column], target, {"criterion": "variance"}, SORTED)
     line, restated = draw_line(learner, batch, 0), Restated(replace(target, statistic="moments"), batch)
-    runs, other = LineRuns(line), restated.get(statistic)
+    layout, other = lay_out(line), restated.get(statistic)
     for cut in (line.find_cuts(), line.find_cuts()[-1:], line.find_cuts()[::-4], line.find_cuts()[[7, 3, 7, 20]]):
         table, parted = pick_cuts(batch, line, cut)
         place = np.arange(len(cut))
-        layout = runs.lay_out_for(table)
         expected, _ = weigh_runs(other.tally, other.stats, layout, table, place, np.zeros_like(place))
         found = restated.weigh_parts(statistic, parted)
         assert found.shape == expected.shape

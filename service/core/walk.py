@@ -1,0 +1,81 @@
+"""All candidates of a number in order, some thousands at a time, by any statistics of their branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from service.core.batch import Batch
+from service.core.branches import APART
+from service.core.candidates import Candidates
+from service.core.criteria import Floats
+from service.core.lines import Line, walk_cuts, weigh_lack
+from service.core.moving import Moving
+
+
+def walk_line(batch: Batch, line: Line, *, scored: bool = False) -> Iterator[Candidates]:
+    """The cuts of a line in value order, then what is missing against what is not, if that is a candidate.
+
+    Their branches have all statistics of the batch, or those that are ``scored``.
+    """
+    moving = None if batch.tally.ranking is None else Moving(batch.tally, line)
+    known, missing = moving.stay() if moving is not None and len(line.missing) else (0.0, 0.0)
+    for table in walk_cuts(batch, line, scored=scored):
+        yield table if moving is None else _set_apart(batch, table, _find_sides(moving, table, missing), known)
+    for table in weigh_lack(batch, line):
+        yield table if moving is None else _set_apart(batch, table, np.array([[missing], [known]]), known)
+
+
+def _find_sides(moving: Moving, table: Candidates, missing: float) -> Floats:
+    """(branch, candidate) the deviations from the medians of the branches of the next cuts."""
+    place, index = np.unique(table.position // 2, return_inverse=True)
+    known, whole = (sides.take(index, axis=1) for sides in moving.move(place))
+    found = np.where(table.missing_to == np.arange(2)[:, None], whole, known)
+    return found if len(table.rows) == 2 else np.concatenate([found, np.full((1, len(index)), missing)])
+
+
+def _set_apart(batch: Batch, table: Candidates, deviation: Floats, known: float) -> Candidates:
+    """The candidates with deviations that do not add up; see `branches`."""
+    whole = batch.stats[APART]
+    part = whole if table.gone is None else np.array([known])
+    branches = np.zeros((len(table.branches) + 1, len(deviation) + 1, deviation.shape[1]))
+    branches[:-1, :-1] = table.branches
+    branches[APART, :-1], branches[APART, -1] = deviation, part - deviation.sum(0)
+    rows = np.concatenate([table.rows, np.zeros_like(table.rows[:1])])
+    if table.gone is None:
+        return replace(table, branches=branches, rows=rows)
+    gone = np.concatenate([table.gone, np.broadcast_to(whole - part, (1, deviation.shape[1]))])
+    return replace(table, branches=branches, rows=rows, gone=gone)
+
+
+class Walk:
+    """The tables of a line by several statistics, each made when it is asked for: in their order, as `walk_line`."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._reached = dict[int, tuple[Iterator[Candidates], int, Candidates]]()
+
+    def weigh(self, batch: Batch, number: int) -> Candidates:
+        """The table of that ``number`` by the statistics of a batch, which asked for no later one."""
+        if id(batch) not in self._reached:
+            tables = walk_line(batch, self._line)
+            self._reached[id(batch)] = tables, 0, next(tables)
+        tables, at, table = self._reached[id(batch)]
+        while at < number:
+            table, at = next(tables), at + 1
+        self._reached[id(batch)] = tables, at, table
+        return table
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Where the candidates of a table came from: a ``walk``, in which it has a ``number``."""
+
+    walk: Walk
+    number: int
+
+    def count_bytes(self) -> int:
+        """None: it is not kept."""
+        return 0
