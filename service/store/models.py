@@ -92,7 +92,7 @@ class ModelStore:
             message = f"the directory cannot be used ({error})"
             raise SettingsError(f"{variable}: {message}", Fault(variable, message)) from error
         store = cls(database, files, requests, settings.cached_models, clock)
-        files.sweep(store._all_ids, {"data": store._ids_with_data})
+        files.sweep(store._list_ids, {"data": partial(store._list_ids, with_data=True)})
         requests.sweep(store.jobs.open_ids)
         return store
 
@@ -279,18 +279,14 @@ class ModelStore:
     def _remove_unrecorded(self, model_id: str) -> None:
         """Remove the files of a failed `add`, unless it cannot be known that it failed: then a sweep will know."""
         with contextlib.suppress(SQLAlchemyError):
-            if model_id not in self._all_ids():
+            if model_id not in self._list_ids():
                 self._files.remove(model_id)
 
-    def _all_ids(self) -> set[str]:
-        """The ids of all models in all namespaces."""
+    def _list_ids(self, *, with_data: bool = False) -> set[str]:
+        """The ids of all models in all namespaces, or of those that keep something for the audit."""
+        ids = select(ModelRow.id)
         with self._database.reading() as session:
-            return set(session.scalars(select(ModelRow.id)))
-
-    def _ids_with_data(self) -> set[str]:
-        """The ids of all models that keep something for the audit."""
-        with self._database.reading() as session:
-            return set(session.scalars(select(ModelRow.id).where(ModelRow.data_sha256.is_not(None))))
+            return set(session.scalars(ids.where(ModelRow.data_sha256.is_not(None)) if with_data else ids))
 
     def _load(self, record: ModelRecord, part: Part, sha256: str) -> dict[str, Any]:
         try:

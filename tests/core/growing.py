@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from service.core.batch import Batch, make_batch
+from service.core.bounds import BOUNDS
 from service.core.criteria import CRITERIA
 from service.core.encoding import encode
 from service.core.entries import Entries
@@ -20,6 +21,9 @@ from service.core.upkeep import lay_out
 
 SORTED = Sizes(coarse=10**9)
 """Bins are never used: every cut of every node is scored."""
+BINNED = Sizes(coarse=1, scan=2, portion=100)
+"""Bins wherever two rows are left."""
+CLASS_CRITERIA = [name for name in BOUNDS if CRITERIA[name].task == "classification"]
 
 
 def grow_by(
@@ -44,6 +48,20 @@ def assert_same_growth(left: Learnt, right: Learnt, case: object = None) -> None
         else:
             assert one == two, (case, name)
     assert left.leaf.tolist() == right.leaf.tolist(), case
+
+
+def assert_bins_change_nothing(
+    columns: Sequence[Column],
+    target: Target,
+    parameters: Mapping[str, Any],
+    sizes: Sizes = BINNED,
+    algorithm: str = "cart",
+) -> Learnt:
+    """Growth by bins gives the tree of growth by sorting, which is returned."""
+    by_rows = grow_by(SORTED, columns, target, parameters, algorithm)
+    by_bins = grow_by(sizes, columns, target, parameters, algorithm)
+    assert_same_growth(by_rows, by_bins, (parameters, sizes))
+    return by_rows
 
 
 def make_root(

@@ -13,8 +13,8 @@ from service.core.bounds import BOUNDS, Spread
 from service.core.criteria import CRITERIA, Floats
 from service.core.deviations import rise_above
 from service.core.objective import Objective
+from tests.core.growing import CLASS_CRITERIA
 
-CLASS_CRITERIA = [name for name in BOUNDS if CRITERIA[name].task == "classification"]
 SLACK = 1e-12
 """Rounding, of scores of the order of one."""
 WEIGHT = st.integers(0, 9).map(float) | st.floats(0.01, 3)

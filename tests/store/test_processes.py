@@ -105,7 +105,7 @@ def test_killed_before_the_record(store: ModelStore, open_store: Callable[[], Mo
         say(writer, "go on")
         wait_for(lambda: any(not path.parent.name.startswith(".new-") for path in files_below(settings)))
         folder = files_below(settings)[0].parents[1]
-        assert store._files.sweep(store._all_ids) == []
+        assert store._files.sweep(store._list_ids) == []
         assert len(files_below(settings)) == 1
         writer.kill()
         writer.communicate()
