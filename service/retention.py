@@ -80,11 +80,12 @@ def _pack_feature(coded: CodedFeature) -> dict[str, Any]:
     return {"numbers": pack_array(coded.numbers), "missing": _pack(coded.missing)}
 
 
-def _unpack_feature(feature: Feature, plain: Mapping[str, Any]) -> CodedFeature:
+def _unpack_feature(feature: Feature, plain: Mapping[str, Any], *, widen: bool) -> CodedFeature:
     if feature.kind != "numeric":
         return CodedFeature(feature, codes=unpack_array(plain["codes"]))
     if "numbers" in plain:
-        return CodedFeature(feature, numbers=unpack_array(plain["numbers"]), missing=_unpack(plain["missing"]))
+        numbers = unpack_array(plain["numbers"], widen=widen)
+        return CodedFeature(feature, numbers=numbers, missing=_unpack(plain["missing"]))
     codes, values = unpack_array(plain["codes"]), unpack_array(plain["values"])
     missing = codes == len(values)
     # one more value, for the code of what is missing
@@ -121,7 +122,8 @@ def unpack_training(
         if lacking:
             message = f'an earlier release did not keep {lack} for model {record.id}: post the training data as "data"'
             raise NotRetained(message)
-    features, target = _unpack_rows(record, tree, data)
+    # growth asks for all numbers of a feature again and again
+    features, target = _unpack_rows(record, tree, data, widen=True)
     held = data.get("held")
     if held is None:
         return features, target
@@ -133,9 +135,12 @@ def unpack_training(
     return joined, take_target(_join_targets(target, of_others), order)
 
 
-def _unpack_rows(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> tuple[tuple[CodedFeature, ...], Target]:
+def _unpack_rows(
+    record: ModelRecord, tree: Tree, plain: Mapping[str, Any], *, widen: bool = False
+) -> tuple[tuple[CodedFeature, ...], Target]:
     pairs = list(zip(tree.features, plain["features"], strict=True))
-    return tuple(run_parallel(lambda pair: _unpack_feature(*pair), pairs)), _unpack_target(record, tree, plain)
+    features = run_parallel(lambda pair: _unpack_feature(*pair, widen=widen), pairs)
+    return tuple(features), _unpack_target(record, tree, plain)
 
 
 def _unpack_target(record: ModelRecord, tree: Tree, plain: Mapping[str, Any]) -> Target:

@@ -145,9 +145,9 @@ def _cut(coded: CodedFeature, posted: object) -> NDArray[np.bool_]:
         with np.errstate(invalid="ignore"):
             return np.asarray(coded.numbers > float(threshold))
     if threshold >= MOST:
-        return np.zeros(len(coded.numbers), bool)
+        return np.zeros(len(coded.kept), bool)
     if threshold < LEAST:
-        return np.ones(len(coded.numbers), bool)
+        return np.ones(len(coded.kept), bool)
     return np.asarray(coded.numbers > math.floor(threshold))
 
 

@@ -104,6 +104,31 @@ def test_summaries_are_compressed(trainer: Trainer) -> None:
         assert int(data["offset"][node + 1] - data["offset"][node]) < len(json.dumps([head, kept])) / 3
 
 
+def test_narrow_numbers_are_told_as_they_were(trainer: Trainer) -> None:
+    """An audit keeps what float32 holds as float32, which takes half the room, and its candidates are as before."""
+    rows, generator = 9_000, np.random.default_rng(3)
+    cells = generator.normal(size=(2, rows)).astype(np.float32).tolist()
+    cells[1][::7] = [None] * len(cells[1][::7])
+    marks = ["ab"[x > 0.1] for x in cells[0]]
+    learnt = grow([numbers("x", cells[0]), numbers("gaps", cells[1])], classes(marks), {"max_depth": 2})
+    record = describe(trainer, learnt.learner.parameters.as_dict())
+    packed = read_back(pack_data(learnt, classes(marks)))
+    audited = unpack_data(record, learnt.tree, packed)
+    assert [coded.kept.dtype for coded in audited.learner.features] == [np.float32] * 2
+    before, after = (list_candidates(each, np.array([0])) for each in (audit(learnt, classes(marks)), audited))
+    assert before.score.tolist() == after.score.tolist()
+    some = np.concatenate([np.argsort(before.rank, kind="stable")[-5:], np.arange(0, len(before.rank), 500)])
+    shown = [
+        show_candidates(each, listing, some, listing.rank[some])
+        for each, listing in ((audit(learnt, classes(marks)), before), (audited, after))
+    ]
+    assert shown[0] == shown[1]
+    (x, gaps), _ = unpack_training(record, learnt.tree, packed)
+    assert x.kept.tolist() == audited.learner.features[0].numbers.tolist() == cells[0]
+    assert (x.kept.dtype, x.numbers.dtype) == (np.float64, np.float64)
+    assert np.flatnonzero(gaps.is_missing()).tolist() == [*range(0, rows, 7)]
+
+
 def test_data_are_compressed(trainer: Trainer) -> None:
     """A model's file of kept data is much smaller than what it keeps, and the audit has the same numbers from it."""
     rows, generator = 30_000, np.random.default_rng(8)

@@ -217,7 +217,7 @@ def _write_thresholds(learner: Learner, feature: Ints, form: Ints, rows: Ints) -
 def place_thresholds(coded: CodedFeature, lower: Ints, upper: Ints, threshold_value: str) -> tuple[Floats, Ints]:
     """(cut,) thresholds between the values of training rows ``lower`` and ``upper``, as float64 and as int64."""
     # adding 0 turns -0.0 into 0.0
-    threshold, whole = find_midpoints(coded.numbers[lower] + 0, coded.numbers[upper] + 0)
+    threshold, whole = find_midpoints(coded.pick(lower) + 0, coded.pick(upper) + 0)
     if threshold_value == "data":
         return largest_values_up_to(coded.values, threshold, whole)
     return threshold, whole

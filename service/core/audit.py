@@ -63,8 +63,8 @@ class Audited:
         """About how much memory it takes, with the codes that numbers with gaps get once they are weighed."""
         coded = self.learner.features
         # pages of a file are not ours
-        own = sum(each.numbers.nbytes for each in coded if not _is_mapped(each.numbers))
-        codes = sum(each.numbers.nbytes for each in coded if each.has_missing) // 2
+        own = sum(each.kept.nbytes for each in coded if not _is_mapped(each.kept))
+        codes = sum(4 * len(each.kept) for each in coded if each.has_missing)
         return (1 + (self.weight is not None)) * self.row.nbytes + 4 * self.begin.nbytes + own + codes
 
 

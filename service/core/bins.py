@@ -97,7 +97,7 @@ class Binned:
 
 def bin_features(features: Sequence[CodedFeature], which: Ints) -> Binned:
     """The bins of numeric features, for all rows."""
-    rows = len(features[which[0]].numbers)
+    rows = len(features[which[0]].kept)
     code = np.empty((len(which), rows), np.uint8)
 
     filled = run_parallel(lambda line: _fill_bins(features[which[line]], code[line]), range(len(which)))

@@ -112,7 +112,7 @@ class Portion:
 def _part_lines(learner: Learner, binned: Binned, batch: Batch) -> Iterator[Portion]:
     """Few enough cells for the processor's cache, and work for all cores where it is worth it."""
     widths = np.array(binned.find_widths())
-    whole = np.array([learner.features[f].numbers.dtype.kind == "i" for f in binned.feature.tolist()])
+    whole = np.array([learner.features[f].kept.dtype.kind == "i" for f in binned.feature.tolist()])
     cores = count_cores() if len(batch.entries.row) > PARALLEL_CELLS // 4 else 1
     for width in np.unique(widths).tolist():
         for single, kind in product((False, True), (False, True)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +26,33 @@ FEW_OF = 4
 class CodedFeature:
     """A feature of the training rows: its numbers, or the codes of its categories.
 
-    ``numbers: (row,)`` float64 (NaN is missing) or int64, of a numeric feature, with ``missing: (row,)`` where int64
-    cells lack a value; ``codes: (row,)`` unsigned. A numeric feature is coded when that is asked for: growth sorts
-    numbers and needs no codes.
+    ``kept: (row,)`` are the numbers of a numeric feature, float64 (NaN is missing) or int64, with ``missing: (row,)``
+    where int64 cells lack a value; an audit keeps what float32 holds as float32, pages of a file mostly.
+    ``codes: (row,)`` unsigned. A numeric feature is coded when that is asked for: growth sorts numbers and needs no
+    codes.
     """
 
     def __init__(
         self,
         feature: Feature,
         *,
-        numbers: Numbers | None = None,
+        numbers: Numbers | NDArray[np.float32] | None = None,
         missing: NDArray[np.bool_] | None = None,
         codes: NDArray[np.unsignedinteger] | None = None,
     ) -> None:
         self.feature = feature
-        self.numbers: Numbers = np.empty(0) if numbers is None else numbers
+        self.kept: Numbers | NDArray[np.float32] = np.empty(0) if numbers is None else numbers
         self.missing = missing
         self._codes = codes
+
+    @property
+    def numbers(self) -> Numbers:
+        """(row,) all numbers, each time made anew of what is kept as float32: then it is better to `pick` some."""
+        return _widen(self.kept)
+
+    def pick(self, rows: Ints) -> Numbers:
+        """(any,) the numbers of some ``rows``."""
+        return _widen(self.kept.take(rows))
 
     @cached_property
     def _coded(self) -> tuple[NDArray[np.unsignedinteger], Numbers]:
@@ -66,9 +76,9 @@ class CodedFeature:
         """
         if self.feature.kind != "numeric" or self._codes is not None or "_coded" in vars(self):
             return self.codes[rows], self.levels
-        if len(rows) * FEW_OF > len(self.numbers):
+        if len(rows) * FEW_OF > len(self.kept):
             return self.codes[rows], self.levels
-        missing, numbers = self.is_missing(rows), self.numbers[rows]
+        missing, numbers = self.is_missing(rows), self.pick(rows)
         values, known = np.unique(numbers[~missing] + numbers.dtype.type(0), return_inverse=True)
         codes = np.full(len(rows), len(values))
         codes[~missing] = known
@@ -93,9 +103,9 @@ class CodedFeature:
         """True for those of the ``rows`` that lack a value."""
         if self.feature.kind != "numeric":
             return np.asarray(self.codes[rows] == self.levels)
-        if self.numbers.dtype.kind == "f":
-            return np.isnan(self.numbers[rows])
-        return np.zeros(len(self.numbers), bool)[rows] if self.missing is None else self.missing[rows]
+        if self.kept.dtype.kind == "f":
+            return np.isnan(self.kept[rows])
+        return np.zeros(len(self.kept), bool)[rows] if self.missing is None else self.missing[rows]
 
     @cached_property
     def has_missing(self) -> bool:
@@ -107,7 +117,7 @@ class CodedFeature:
         if self.feature.kind != "numeric":
             return CodedFeature(self.feature, codes=self.codes[rows])
         missing = None if self.missing is None else self.missing[rows]
-        return CodedFeature(self.feature, numbers=self.numbers[rows], missing=missing)
+        return CodedFeature(self.feature, numbers=_widen(self.kept[rows]), missing=missing)
 
     def as_column(self) -> Column:
         """The column that was encoded; of numbers as levels, the column of these levels."""
@@ -117,6 +127,10 @@ class CodedFeature:
         codes = self.codes.astype(np.int32)
         codes[codes == self.levels] = MISSING
         return Column(feature.name, feature.kind, codes, feature.categories)
+
+
+def _widen(numbers: Numbers | NDArray[np.float32]) -> Numbers:
+    return numbers.astype(np.float64) if numbers.dtype == np.float32 else cast("Numbers", numbers)
 
 
 def encode(columns: Sequence[Column], numbers_as_levels: bool = False) -> tuple[CodedFeature, ...]:

@@ -73,7 +73,7 @@ def draw_line(learner: Learner, batch: Batch, feature: int) -> Line:
     missing, known = np.empty(0, np.int32), None
     if coded.has_missing and (gone := coded.is_missing(row)).any():
         missing, known = (np.flatnonzero(some).astype(np.int32) for some in (gone, ~gone))
-    order, ends = sort_numbers(coded.numbers.take(row if known is None else row[known]))
+    order, ends = sort_numbers(coded.pick(row if known is None else row[known]))
     return Line(feature, order.astype(np.int32) if known is None else known[order], ends, missing, learner.lack)
 
 

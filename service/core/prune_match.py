@@ -28,7 +28,7 @@ def match_split(tree: Tree, node: int, coded: CodedFeature, table: Candidates, p
         lower, upper = table.lower[place], table.upper[place]
         if coded.feature.kind == "numeric":
             limit = tree.whole[node] if coded.feature.integer else tree.threshold[node]
-            return np.asarray(same & (coded.numbers[lower] <= limit) & (coded.numbers[upper] > limit))
+            return np.asarray(same & (coded.pick(lower) <= limit) & (coded.pick(upper) > limit))
         whole = tree.whole[node]
         return np.asarray(same & (coded.codes[lower] <= whole) & (coded.codes[upper] > whole))
     if table.form == Form.SUBSET:

@@ -70,7 +70,7 @@ class Router:
         form = tree.form[node]
         if coded.feature.kind == "numeric":
             limit = tree.whole if coded.feature.integer else tree.threshold
-            branch = (coded.numbers[row] > limit[node]).astype(np.int64)
+            branch = (coded.pick(row) > limit[node]).astype(np.int64)
         else:
             code = coded.codes[row].astype(np.int64)
             named = (form == Form.SUBSET) | (form == Form.MULTIWAY)

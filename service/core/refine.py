@@ -136,7 +136,7 @@ def _gather_crowd(learner: Learner, batch: Batch, binned: Binned, one: Counted, 
     value: list[Numbers] = []
     spot = []
     for which, begin, end in zip(one.line.tolist(), ends, ends[1:], strict=False):
-        numbers = learner.features[int(binned.feature[which])].numbers.take(row[begin:end])
+        numbers = learner.features[int(binned.feature[which])].pick(row[begin:end])
         value.append(numbers)
         spot.append(_place_inside(numbers, binned.edges[which], bins[begin:end]))
     cell = group * width + bins

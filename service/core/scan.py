@@ -123,7 +123,7 @@ def arrange(features: Sequence[CodedFeature], which: Ints, rows: Ints) -> Ordere
 
     def fill(line: int) -> None:
         coded = features[which[line]]
-        keys = coded.numbers[rows] if coded.feature.kind == "numeric" else coded.codes[rows].astype(np.int64)
+        keys = coded.pick(rows) if coded.feature.kind == "numeric" else coded.codes[rows].astype(np.int64)
         known, count = rows, len(rows)
         if coded.has_missing:
             missing = np.isnan(keys) if keys.dtype.kind == "f" else coded.is_missing(rows)

@@ -144,7 +144,7 @@ def _read_thresholds(learner: Learner, listing: Listing, table: Candidates, rows
             # whole numbers that float64 does not hold stand among halves
             exact = np.abs(whole) >= EXACT_HALVES
             threshold = np.where(exact, whole.astype(object), threshold.astype(object))
-        parts.append((mine, threshold, coded.numbers[lower] + 0, coded.numbers[upper] + 0))
+        parts.append((mine, threshold, coded.pick(lower) + 0, coded.pick(upper) + 0))
     order = np.argsort(np.concatenate([part[0] for part in parts]))
     joined = [np.concatenate([part[i] for part in parts])[order] for i in (1, 2, 3)]
     return dict(zip(("threshold", "below", "above"), joined, strict=True))

@@ -50,12 +50,13 @@ def pack_array(array: NDArray[Any]) -> Packed:
     return {"planes": planes, "dtype": array.dtype.str, "shape": array.shape}
 
 
-def unpack_array(packed: Packed) -> NDArray[Any]:
-    """The array that was packed."""
+def unpack_array(packed: Packed, *, widen: bool = True) -> NDArray[Any]:
+    """The array that was packed; unless ``widen`` is True what is narrow stays so."""
     if not isinstance(packed, Mapping):
         return np.asarray(packed)
     if "narrow" in packed:
-        return unpack_array(packed["narrow"]).astype(np.float64)
+        narrow = unpack_array(packed["narrow"])
+        return narrow.astype(np.float64) if widen else narrow
     shape, dtype = tuple(packed["shape"]), np.dtype(packed["dtype"])
     cells = np.empty((int(np.prod(shape)), dtype.itemsize), np.uint8)
     for number, plane in enumerate(packed["planes"]):
