@@ -81,15 +81,32 @@ def compare(
 
 
 def _check_tasks(first: ModelRecord, second: ModelRecord) -> None:
-    if first.body["task"] != second.body["task"]:
+    kinds = [_name_task(record) for record in (first, second)]
+    if kinds[0] != kinds[1]:
         raise InvalidRequest(
-            "the models cannot be compared", Fault("/with", f"one is for {first.body['task']}, the other is not")
+            "the models cannot be compared", Fault("/with", f"one is for {kinds[0]}, the other for {kinds[1]}")
         )
+
+
+def _name_task(record: ModelRecord) -> str:
+    """What a model predicts, in words: distances of answers need as many numbers on both sides."""
+    task = str(record.body["task"])
+    outputs = len(record.body["schema"]["target"].get("names") or [""])
+    return f"{task} of {outputs} targets" if task == "regression" and outputs > 1 else task
+
+
+def _are_same(a: object, b: object) -> bool:
+    """Equal as JSON has it: 1 is 1.0, and not true, however deep it stands."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_are_same(a[name], b[name]) for name in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_are_same, a, b))
+    return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
 def _differ(a: object, b: object) -> dict[str, Any] | None:
     """Both values where they differ; None where they do not."""
-    return None if a == b and type(a) is type(b) else {"a": a, "b": b}
+    return None if _are_same(a, b) else {"a": a, "b": b}
 
 
 def _compare_maps(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -114,7 +131,7 @@ def _compare_splits(a: Tree, b: Tree) -> dict[str, Any]:
     same, parted = 0, 0
     found: list[dict[str, Any]] = []
     for path, pair, splits in _walk(a, b):
-        if splits[0] == splits[1]:
+        if _are_same(*splits):
             same += 1
             continue
         parted += 1
@@ -143,7 +160,7 @@ def _walk(a: Tree, b: Tree) -> Iterator[tuple[list[dict[str, Any]], tuple[int, i
         for path, (i, j) in front:
             split, other = _name_split(a, i), _name_split(b, j)
             yield path, (i, j), (split, other)
-            if split is None or split != other:
+            if split is None or not _are_same(split, other):
                 continue
             for branch in range(int(a.branches[i])):
                 step = {"split": split, "branch": branch}
@@ -164,7 +181,7 @@ def _compare_predictions(answers: Sequence[Mapping[str, Any]], labels: bool) -> 
     """On how many rows the answers differ, on which, and how."""
     given = [[_plain(found["predictions"][row]) for row in range(len(found["leaves"]))] for found in answers]
     pairs = list(zip_longest(*given))
-    differing = [row for row, (x, y) in enumerate(pairs) if x != y or isinstance(x, bool) != isinstance(y, bool)]
+    differing = [row for row, pair in enumerate(pairs) if not _are_same(*pair)]
     shown: dict[str, Any] = {
         "rows": len(pairs),
         "differ": len(differing),

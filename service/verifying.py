@@ -156,11 +156,13 @@ def _trace(record: ModelRecord, store: ModelStore) -> list[ModelRecord]:
 
 
 def _check_record(record: ModelRecord, store: ModelStore) -> dict[str, Any]:
-    """Whether the record is the one of which the audit log has the hash; None of a model that is older than the log."""
+    """Whether record, tree and what was kept are those of which the audit log has the hashes; None if it is younger."""
     made = store.log.find_made(record.id)
     if made is not None:
-        same = made.details.get("record_sha256") == hash_json(record.body)
-        return {"logged": made.number, "matches": same and made.details.get("tree_sha256") == record.tree_sha256}
+        hashes = {"record_sha256": hash_json(record.body), "tree_sha256": record.tree_sha256}
+        if record.data_sha256 is not None:  # else it was not kept, or deleted since
+            hashes["retained_sha256"] = record.data_sha256
+        return {"logged": made.number, "matches": hashes.items() <= made.details.items()}
     begin = store.log.find_begin()
     return {"logged": None, "matches": None if begin is None or record.created < begin else False}
 

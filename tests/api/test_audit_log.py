@@ -65,6 +65,16 @@ def test_recomputed_from_the_answer(client: FlaskClient, model: dict[str, Any]) 
     assert client.get("/audit-log/verify").json["last"] == {"number": 3, "sha256": previous}
 
 
+def test_the_record_recomputed(client: FlaskClient, model: dict[str, Any]) -> None:
+    """The hash of a record is that of what `GET` shows of its making, whatever is said of the model later."""
+    client.patch("/models/golf", json={"tags": {"stage": "old"}, "description": "a game"})
+    record = client.get("/models/golf").json
+    later = {"id", "name", "version", "created", "description", "tags", "retention", "links"}
+    text = json.dumps({k: v for k, v in record.items() if k not in later}, sort_keys=True, separators=(",", ":"))
+    made = client.get(f"/audit-log?model={model['id']}&action=train").json["entries"][0]
+    assert made["details"]["record_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+
+
 def test_a_job_is_told(client: FlaskClient, settings: Settings, tennis: dict[str, list[Any]]) -> None:
     """A training that was a job is one entry, which names the job."""
     body = {"data": {"columns": tennis}, "target": "play"}

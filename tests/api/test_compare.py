@@ -116,6 +116,32 @@ def test_numbers(client: FlaskClient) -> None:
     assert "pairs" not in found
 
 
+def test_one_is_not_true(client: FlaskClient) -> None:
+    """Categories 1 and true are two, as classes and as answers: schemas, splits and rows that differ by it do."""
+    for label in (1, True):
+        columns = {"code": [label, 2, label, 2, 3, 3], "risk": [label, 0, label, 0, 0, label]}
+        kinds = {"code": "nominal", "risk": "nominal"}
+        train(client, data={"columns": columns}, schema=kinds)
+    found = compare(client, "credit@1", "credit@2", {"columns": {"code": [3, 2]}})
+    assert [each["name"] for each in found["schema"]["changed"]] == ["code"]
+    assert "classes" in [each["name"] for each in found["schema"]["target"]]
+    assert (found["splits"]["same"], found["splits"]["differ"]) == (0, 1)
+    # true comes first among the categories of the one, and 1 among those of the other
+    assert found["predictions"]["differ"] > 0
+    again = compare(client, "credit@1", "credit@1", {"columns": {"code": [3, 2]}})
+    assert (again["splits"]["differ"], again["predictions"]["differ"], again["schema"]["changed"]) == (0, 0, [])
+
+
+def test_as_many_targets(client: FlaskClient, places_of: Expect) -> None:
+    """How far answers are apart needs as many numbers in both: one target and two cannot be compared."""
+    columns = {"x": [1, 2, 3, 4], "y": [1, 2, 3, 4], "z": [2, 1, 4, 3]}
+    for target in ("y", ["y", "z"]):
+        train(client, data={"columns": columns}, features=["x"], target=target)
+    data = {"columns": {"x": [1, 2, 3]}}
+    answer = client.post("/models/credit@1/compare", json={"with": "credit@2", "data": data})
+    assert list(places_of(answer, 422)) == ["/with"]
+
+
 def test_without_data(client: FlaskClient) -> None:
     """Without rows nothing is said of answers."""
     train(client)

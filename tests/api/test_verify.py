@@ -80,6 +80,23 @@ def test_a_forged_record(client: FlaskClient, model: dict[str, Any], settings: S
     assert (found["identical"], found["record"]["matches"], found["verified"]) == (True, False, False)
 
 
+def test_forged_data(client: FlaskClient, settings: Settings) -> None:
+    """Other data in the place of what was kept, of which the same tree grows, is not what the log vouches for."""
+    ids = [
+        client.post("/train", json={"data": {"columns": {"x": [1, 2], "k": [k, k], "y": ["a", "b"]}}, "target": "y"})
+        for k in (3, 4)
+    ]
+    mine, other = (answer.json["id"] for answer in ids)
+    kept = {path.parent.name: path for path in settings.models_directory().rglob("data.joblib")}
+    kept[mine].write_bytes(kept[other].read_bytes())
+    with sqlite3.connect(settings.models_directory() / "treewright.db") as connection:
+        forge = "UPDATE models SET data_sha256 = (SELECT data_sha256 FROM models WHERE id = ?) WHERE id = ?"
+        connection.execute(forge, (other, mine))
+    connection.close()
+    found = client.post(f"/models/{mine}/verify", json={}).json
+    assert (found["identical"], found["record"]["matches"], found["verified"]) == (True, False, False)
+
+
 def test_problems(
     client: FlaskClient, model: dict[str, Any], tennis: dict[str, list[Any]], problem_of: Expect, places_of: Expect
 ) -> None:
