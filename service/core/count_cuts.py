@@ -1,9 +1,10 @@
-"""Cuts of a line where every row weighs 1 and has a class: scored as they are counted, with no table in between.
+"""Cuts of a line where every row weighs 1: scored as their classes are counted, with no table in between.
 
     labels in value order       0 1 1 0 1 ...
     running count of each       the left branch of every cut; the right one is the rest of the node
 
-What depends on nothing but how many rows are on the left is worked out once for all features.
+What depends on nothing but how many rows are on the left is worked out once for all features. Numbers are summed
+instead (`sum_cuts`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from service.core.lines import STEP, Line
 from service.core.listing import SIDE_BY_SIDE
 from service.core.objective import Objective
 from service.core.statistics import Ints
+from service.core.sum_cuts import Sums
 
 Reasons = NDArray[np.uint8]
 
@@ -43,15 +45,14 @@ class Rated:
 
 def can_count(learner: Learner, batch: Batch, line: Line) -> bool:
     """True where the cuts of a line of a batch of one node are rated by counts; too few are not worth it."""
-    plain = batch.tally.classes > 0 and batch.tally.counts_rows and learner.directions is None
-    return plain and int(np.count_nonzero(line.ends)) >= SIDE_BY_SIDE
+    plain = batch.tally.counts_rows and learner.directions is None
+    return can_rate(learner, batch) and plain and int(np.count_nonzero(line.ends)) >= SIDE_BY_SIDE
 
 
-def score_line(objective: Objective, batch: Batch, line: Line, measure: str) -> Floats:
-    """(cut,) one measure of every cut of a line, as `listing.score_branches`."""
-    node = _repeat_node(objective, batch)
-    found = [_score(objective, objective.alter(branches), node, measure) for _, branches in _walk(batch, line)]
-    return np.concatenate(found)[: np.count_nonzero(line.ends)]
+def can_rate(learner: Learner, batch: Batch) -> bool:
+    """True where a `Rater` knows what is summed: classes are counted, or a number and its squares."""
+    numbers = learner.objective.criterion.statistic == "moments" and not learner.parameters.has_cut_rules
+    return batch.tally.classes > 0 or (numbers and batch.tally.centre.ndim == 1)
 
 
 class Rater:
@@ -61,7 +62,8 @@ class Rater:
         parameters, objective = learner.parameters, learner.objective
         self._learner, self._batch = learner, batch
         self._selection = parameters.selection
-        self._node = _repeat_node(objective, batch)
+        self._sums = None if batch.tally.classes else Sums(batch)
+        self._node = batch.stats if self._sums else _repeat_node(objective, batch)
         self._baseline = float(objective.baseline(batch.stats)[0])
         self._tolerance = float(objective.tolerance(batch.stats, self._selection)[0])
         first = np.arange(1, int(batch.rows[0]))
@@ -82,13 +84,28 @@ class Rater:
         if tried is not None:
             price = price_cuts(objective.criterion.family.weigh(objective.alter(self._batch.stats)), tried)
         rated, other = [], []
-        for cut, branches in _walk(self._batch, line):
+        for cut, branches in self._walk(line, scored=measure is None):
             altered = objective.alter(branches)
             rated.append(self._rate(line.feature, cut, altered, price))
             if measure is not None:
-                other.append(_score(objective, altered, self._node, measure))
+                other.append(self._score(altered, measure))
         reason, within, score = (np.concatenate(parts)[:count] for parts in zip(*rated, strict=True))
         return Rated(tried, reason, within, score, np.concatenate(other)[:count] if other else None)
+
+    def score(self, line: Line, measure: str) -> Floats:
+        """(cut,) one measure of every cut of a line, as `listing.score_branches`."""
+        alter = self._learner.objective.alter
+        found = [self._score(alter(branches), measure) for _, branches in self._walk(line, scored=False)]
+        return np.concatenate(found)[: np.count_nonzero(line.ends)]
+
+    def _walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats]]:
+        return _walk(self._batch, line) if self._sums is None else self._sums.walk(line, scored=scored)
+
+    def _score(self, branches: Floats, measure: str) -> Floats:
+        objective = self._learner.objective
+        counted = self._sums is None and objective.alteration is None
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.ravel(objective.rate(measure, branches, self._node if counted else branches.sum(1)))
 
     def _count_tried(self, line: Line) -> Floats | None:
         """(1,) as `judge.count_tried`."""
@@ -124,12 +141,6 @@ class Rater:
 def _repeat_node(objective: Objective, batch: Batch) -> Floats:
     """(class, 32, 1) the altered node, so often that its classes are added up in the same order as the branches'."""
     return np.repeat(objective.alter(batch.stats), SIDE_BY_SIDE, axis=1)[:, :, None]
-
-
-def _score(objective: Objective, branches: Floats, node: Floats, measure: str) -> Floats:
-    known = node if objective.alteration is None else branches.sum(1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.ravel(objective.rate(measure, branches, known))
 
 
 def _walk(batch: Batch, line: Line) -> Iterator[tuple[Ints, Floats]]:

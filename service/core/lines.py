@@ -34,6 +34,8 @@ from service.core.statistics import Ints
 
 STEP = 2**14
 """Cuts are weighed so many at a time, which the processor's cache holds."""
+MANY = 5000
+"""Medians of so many cuts are found faster as those of runs."""
 ZERO = np.zeros(1, np.int64)
 
 
@@ -104,10 +106,14 @@ def add_neighbours(batch: Batch, line: Line, table: Candidates) -> Candidates:
     return replace(table, lower=lower, upper=upper)
 
 
-def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts]:
-    """Some cuts of a line without gaps, after the places ``cut: (candidate,)``, with all statistics."""
+def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts | LineRuns]:
+    """Some cuts of a line without gaps, after the places ``cut: (candidate,)``, with all statistics.
+
+    Also what they came from: parts, or runs where there are many.
+    """
     parts = part_line(line.entry, cut)
-    return add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False)), parts
+    table = add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False))
+    return table, parts if len(cut) < MANY else LineRuns(line)
 
 
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:

@@ -13,7 +13,7 @@ from service.core.audit import Audited, find_chosen, judge_candidates, rate_tabl
 from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
-from service.core.count_cuts import Rated, Rater, can_count, score_line
+from service.core.count_cuts import Rated, Rater, can_count, can_rate
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
@@ -62,7 +62,7 @@ def _survey(audited: Audited, node: int, measure: str | None = None) -> tuple[Su
         batch.tally.spread_over_rows()  # once, for all features share it
     if measure not in audited.learner.objective.measures():
         measure = None
-    rater = Rater(audited.learner, batch) if batch.tally.classes else None
+    rater = Rater(audited.learner, batch) if can_rate(audited.learner, batch) else None
     weigh = partial(_weigh_feature, audited, batch, node, rater, measure)
     found = run_parallel(weigh, range(len(audited.learner.features)))
     none = np.empty(0, np.int64)
@@ -178,31 +178,33 @@ def survey_by(audited: Audited, survey: Survey, measure: str, known: Sequence[Fl
     if measure == survey.measure and audited.learner.parameters.cut_penalty is None:
         return survey
     known = known or [None] * len(survey.line)
-    scores = run_parallel(partial(_score_feature, audited, survey, measure, known), survey.features)
-    sign = -1.0 if measure in LOWER_IS_BETTER else 1.0
-    reasons = [
-        np.where(np.isnan(score) & (reason == 0), np.uint8(Reason.UNDEFINED), reason)
-        for score, reason in zip(scores, survey.reason, strict=True)
-    ]
-    scores = [score * sign for score in scores]
+    learner, batch = audited.learner, survey.batch
+    rater = Rater(learner, batch) if can_rate(learner, batch) and any(score is None for score in known) else None
+
+    def find(feature: int) -> tuple[Floats, Reasons]:
+        score, reason = known[feature], survey.reason[feature]
+        if score is None:
+            score = _score_feature(audited, survey, measure, rater, feature)
+        undefined = np.isnan(score)
+        if undefined.any():
+            reason = np.where(undefined & (reason == 0), np.uint8(Reason.UNDEFINED), reason)
+        return -score if measure in LOWER_IS_BETTER else score, reason
+
+    scores, reasons = (list(each) for each in zip(*run_parallel(find, survey.features), strict=True))
     by = replace(survey, measure=measure, score=scores, reason=reasons, ahead=np.empty(0, np.int64))
     by = replace(by, highest=_find_highest(by))
     best = by.highest.max(initial=-np.inf)
     return replace(by, ahead=_find_tied(audited, by, TOLERANCE * abs(best) if np.isfinite(best) else 0.0, None))
 
 
-def _score_feature(
-    audited: Audited, survey: Survey, measure: str, known: Sequence[Floats | None], feature: int
-) -> Floats:
+def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater | None, feature: int) -> Floats:
     """(candidate,) the scores of a feature's candidates."""
-    objective, line, score = audited.learner.objective, survey.line[feature], known[feature]
-    if score is not None:
-        return score
+    objective, line = audited.learner.objective, survey.line[feature]
     if line is None or measure not in objective.measures():
         inside = np.arange(len(survey.score[feature]))
         return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
-    if can_count(audited.learner, survey.batch, line):
-        return score_line(objective, survey.batch, line, measure)
+    if rater is not None and can_count(audited.learner, survey.batch, line):
+        return rater.score(line, measure)
     parts = []
     for table in walk_cuts(survey.batch, line, scored=False):
         place = np.arange(len(table.segment))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from service.core import count_cuts
 from service.core.audit import rate_table
 from service.core.batch import Batch
-from service.core.count_cuts import Rater, can_count, score_line
+from service.core.count_cuts import Rater, can_count
 from service.core.judge import count_tried
 from service.core.learner import Learner
 from service.core.lines import draw_line, walk_cuts
@@ -95,7 +95,7 @@ def test_counted_cuts_are_those_of_tables(
                 other = np.concatenate(
                     [score_branches(learner.objective, table.branches, table.gone, measure) for table in tables]
                 )
-                assert np.array_equal(score_line(learner.objective, batch, line, measure), other, equal_nan=True)
+                assert np.array_equal(rater.score(line, measure), other, equal_nan=True)
                 assert rated.other is not None
                 assert np.array_equal(rated.other, other, equal_nan=True)
             assert rated.reason.tolist() == reason.tolist()
