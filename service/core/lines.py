@@ -34,8 +34,6 @@ from service.core.statistics import Ints
 
 STEP = 2**14
 """Cuts are weighed so many at a time, which the processor's cache holds."""
-MANY = 5000
-"""Medians of so many cuts are found faster as those of runs."""
 ZERO = np.zeros(1, np.int64)
 
 
@@ -106,14 +104,10 @@ def add_neighbours(batch: Batch, line: Line, table: Candidates) -> Candidates:
     return replace(table, lower=lower, upper=upper)
 
 
-def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts | LineRuns]:
-    """Some cuts of a line without gaps, after the places ``cut: (candidate,)``, with all statistics.
-
-    Also what they came from: parts, or runs where there are many.
-    """
+def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts]:
+    """Some cuts of a line without gaps, after the places ``cut: (candidate,)``, with all statistics."""
     parts = part_line(line.entry, cut)
-    table = add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False))
-    return table, parts if len(cut) < MANY else LineRuns(line)
+    return add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False)), parts
 
 
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:
