@@ -18,12 +18,13 @@ from service.core.batch import Batch, make_batch, sum_batch
 from service.core.branches import weigh_runs
 from service.core.candidates import Candidates
 from service.core.criteria import CRITERIA, MEASURES_OF, Floats
+from service.core.lines import Line
 from service.core.objective import Objective
 from service.core.parts import Parts, Sorted, weigh_parts
 from service.core.runs import Weighed
 from service.core.schema import Statistic, Target
 from service.core.statistics import Ints
-from service.core.walk import Stretch
+from service.core.walk import Stretch, walk_line
 
 _OBJECTIVES = {
     criterion.statistic: Objective(criterion) for criterion in CRITERIA.values() if criterion.task == "regression"
@@ -64,6 +65,16 @@ class Restated:
         with self._lock:
             self._sorted = self._sorted or Sorted(batch.tally, batch.tally.ranking)
         return weigh_parts(batch, parts, self._sorted)
+
+    def score_line(self, line: Line, measure: str) -> Floats:
+        """(cut,) a measure of every cut of a line without gaps; NaN where it is undefined."""
+        statistic = find_statistic(measure)
+        if not self.can_have(statistic):
+            return np.full(np.count_nonzero(line.ends), np.nan)
+        rate = _OBJECTIVES[statistic].rate
+        with np.errstate(invalid="ignore", divide="ignore"):
+            walked = (table.branches for table in walk_line(self.get(statistic), line))
+            return np.concatenate([rate(measure, branches, branches.sum(1)) for branches in walked])
 
     def _make(self, statistic: Statistic) -> Batch:
         entries, objective = self._batch.entries, _OBJECTIVES[statistic]

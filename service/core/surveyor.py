@@ -200,7 +200,9 @@ def survey_by(audited: Audited, survey: Survey, measure: str, known: Sequence[Fl
 def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater | None, feature: int) -> Floats:
     """(candidate,) the scores of a feature's candidates."""
     objective, line = audited.learner.objective, survey.line[feature]
-    if line is None or measure not in objective.measures():
+    if line is not None and measure not in objective.measures():
+        return survey.restated.score_line(line, measure)
+    if line is None:
         inside = np.arange(len(survey.score[feature]))
         return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
     if rater is not None and can_count(audited.learner, survey.batch, line):
