@@ -17,7 +17,7 @@ from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
-from service.core.judge import count_tried
+from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
 from service.core.lines import add_neighbours, draw_line, walk_cuts
 from service.core.listing import Listing
@@ -112,13 +112,16 @@ def _rank_node(audited: Audited, node: int, ranks: Ranks, measure: str | None = 
     for feature in range(len(learner.features)):
         parts = []
         for found in swept.walk(feature, scored=measure is None):
-            keys = _find_keys(found, measure)
+            keys, first = _find_keys(found, measure), ranks.count
             ranks.add(keys)
-            parts += [np.stack([found.listing.reason, found.within, found.gain, keys])] if by_gain else []
+            if by_gain:
+                rows = _find_contenders(learner, swept.batch, found)
+                each = found.listing.reason, found.within, found.gain, keys
+                parts.append(np.stack([first + rows, *(values[rows] for values in each)]))
         if by_gain:
-            reason, within, gain, keys = np.concatenate(parts, axis=1)
-            place, part = find_rival(learner, swept.batch, feature, reason, within, gain)
-            rivals.append(_Rival(begin[-1] + place, part, np.nan if place < 0 else float(keys[place])))
+            place, reason, within, gain, keys = np.concatenate(parts, axis=1)
+            at, part = find_rival(learner, swept.batch, feature, reason, within, gain)
+            rivals.append(_Rival(-1, part, np.nan) if at < 0 else _Rival(int(place[at]), part, float(keys[at])))
         begin.append(ranks.count)
     if by_gain:
         return ranks, _order_rivals(learner, swept.batch, rivals)
@@ -150,6 +153,14 @@ class _Rival:
     place: int
     gain: float
     key: float
+
+
+def _find_contenders(learner: Learner, batch: Batch, found: Unranked) -> Ints:
+    """Those of some candidates of a feature that may be its rival, or tell that it is split in vain."""
+    tolerance = max(float(learner.objective.tolerance(batch.stats, how)[0]) for how in ("c45", "criterion"))
+    best, reason = found.within.max(initial=-np.inf), found.listing.reason
+    near = np.flatnonzero((found.within >= best - tolerance) & (found.within > -np.inf))
+    return np.union1d(near, np.flatnonzero(reason == Reason.NO_IMPROVEMENT)[:1])
 
 
 def _order_rivals(learner: Learner, batch: Batch, rivals: list[_Rival]) -> Ints:
