@@ -24,8 +24,7 @@ import yaml
 
 from tests.container.conftest import HARDENED, docker
 from tests.postgresql import run_postgresql
-from tests.running import PROJECT, Client, wait_until
-from tests.system.test_restart import train_numbers
+from tests.running import PROJECT, Client, train_numbers, wait_until
 
 pytestmark = pytest.mark.container
 

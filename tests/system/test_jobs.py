@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import RunningServer, Serve, wait_until
-from tests.system.test_restart import train_numbers
+from tests.running import RunningServer, Serve, train_numbers, wait_until
 
 pytestmark = pytest.mark.system
 
@@ -129,9 +128,9 @@ def test_a_long_job_survives_its_worker(start: Serve) -> None:
 
 
 def test_cancelled_within_a_level(start: Serve) -> None:
-    """A training that would take many levels ends soon after it was cancelled, and the worker is free again."""
+    """A training that would take minutes ends soon after it was cancelled, and the worker is free again."""
     server = start()
-    job = server.client.ask("POST", "/train", train_numbers(100_000), LATER).body["id"]
+    job = server.client.ask("POST", "/train", train_numbers(100_000) | {"algorithm": "c45"}, LATER).body["id"]
     wait_until(lambda: server.client.get(f"/jobs/{job}").body["progress"] > 0, "it was under way")
     assert server.client.ask("DELETE", f"/jobs/{job}").status == 202
     wait_until(lambda: has_ended(server, job), "it had ended", 30)

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import Answer, RunningServer, Serve, wait_until
-from tests.system.test_restart import train_numbers
+from tests.running import Answer, RunningServer, Serve, train_numbers, wait_until
 
 pytestmark = pytest.mark.system
 

@@ -11,27 +11,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from service.samples import DAYS, train_tennis
-from tests.running import RunningServer, Serve, wait_until
+from tests.running import RunningServer, Serve, train_numbers, wait_until
 
 pytestmark = pytest.mark.system
-
-
-def train_numbers(rows: int, columns: int = 20, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401 - parameters of every kind
-    """The body of a training on random numbers whose target leans on two of them."""
-    generator = np.random.default_rng(7)
-    values = generator.normal(size=(columns, rows)).round(6)
-    target = np.where(values[0] * values[1] + generator.normal(size=rows) > 0, "yes", "no")
-    data = {f"x{number}": column.tolist() for number, column in enumerate(values)}
-    return {
-        "name": "numbers",
-        "target": "target",
-        "parameters": parameters,
-        "data": {"columns": data | {"target": target.tolist()}},
-    }
 
 
 def stored_folders(models: Path) -> set[str]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import Serve, wait_until
-from tests.system.test_restart import train_numbers
+from tests.running import Serve, train_numbers, wait_until
 
 pytestmark = pytest.mark.system
 
