@@ -111,7 +111,8 @@ def _find_places(
     right = batch.rows.repeat(batch.rows) - left
     allowed = np.minimum(left, right) >= max(learner.parameters.min_samples_leaf, 1)
     factor = allowed * _find_scale(batch) / np.maximum(left * right, 1)
-    planes, margin = _list_planes(batch, left), _find_margin(batch, tolerance)
+    unit = None if batch.tally.classes else _find_units(batch)
+    planes, margin = _list_planes(batch, left), find_margin(tolerance, len(left), unit)
 
     def find(run: tuple[int, int]) -> Ints:
         nodes = slice(*run)
@@ -256,15 +257,14 @@ def _find_units(batch: Batch) -> Floats:
     return np.asarray(np.ldexp(1.0, np.maximum(exponent, -900) - OFFSET_BITS))
 
 
-def _find_margin(batch: Batch, tolerance: Floats) -> Floats:
+def find_margin(tolerance: Floats, size: Ints | int, unit: Floats | None) -> Floats:
     """(node,) how far below the best computed gain the true winner, or a tie with it, can have been computed.
 
     ``tolerance: (node,)`` is that of scores, `TOLERANCE` times the impurity. An error e of d is one of at most
-    2 e impurity, since d^2 / (n (N - n)) is at most the impurity, which for classes is at least 1 / N: e is rounding
-    of what is expected, of the order of the entries, there and after the last value. Numbers are rounded to units of
-    2^-OFFSET_BITS of the largest, whose square is at most N times the variance: N of them are off by half of one.
+    2 e sqrt(gain / (n (N - n))) + e^2 / (n (N - n)) in the gain, which is at most the impurity. The one error is
+    rounding of sums of ``size`` targets, each at most sqrt(N impurity), which for classes is at least 1. The other is
+    that of targets known to half a ``unit: (node,)`` only (None: exactly), n (N - n) / N units at most.
     """
-    margin = tolerance * (1 + len(batch.entries.row) * (2.0**-49 / TOLERANCE))
-    if not batch.tally.classes:
-        margin += tolerance * batch.rows * (4 * 2.0**-OFFSET_BITS / TOLERANCE)
-    return np.asarray(margin)
+    impurity = tolerance / TOLERANCE
+    margin = np.asarray(tolerance + impurity * size * 2.0**-48)
+    return margin if unit is None else margin + (np.sqrt(impurity) + unit) * unit

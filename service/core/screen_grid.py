@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.core.batch import Batch
-from service.core.criteria import TOLERANCE, Floats
+from service.core.criteria import Floats
 from service.core.cuts import Lacking
 from service.core.deviations import TINY
 from service.core.grid import Grid, Scores
 from service.core.learner import Learner
-from service.core.screen import tells_score
+from service.core.screen import find_margin, tells_score
 from service.core.statistics import Ints
 
 LITTLE = 1e-15
@@ -43,18 +43,12 @@ def can_screen_grid(learner: Learner, batch: Batch) -> bool:
 def find_slack(learner: Learner, batch: Batch, *, screened: bool) -> Floats:
     """(node,) how far below the best score a cut may be found that wins, or is tied with what does.
 
-    An error e of d is one of 2 e sqrt(gain / (n (N - n))) in the gain, which is at most the impurity. The one error is
-    rounding of sums of N targets, each at most sqrt(N impurity), which for classes is at least 1. The other is that of
-    targets of which the first part alone is summed: of n, or of the N - n others, half a unit each at most.
+    Of targets the first part alone may be summed.
     """
     tolerance = learner.objective.tolerance(batch.stats)
     if not screened:
         return tolerance
-    slack = tolerance * (1 + batch.rows * (2.0**-48 / TOLERANCE))
-    if not batch.tally.classes:
-        unit = batch.tally.quantities[1].units[0]
-        slack += (np.sqrt(tolerance / TOLERANCE) + unit) * unit
-    return np.asarray(slack)
+    return find_margin(tolerance, batch.rows, None if batch.tally.classes else batch.tally.quantities[1].units[0])
 
 
 @dataclass(frozen=True, slots=True)
