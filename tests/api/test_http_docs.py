@@ -11,6 +11,7 @@ from service.api.errors import PROBLEMS
 from tests.examples import shows
 
 if TYPE_CHECKING:
+    from flask import Flask
     from flask.testing import FlaskClient
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
@@ -37,3 +38,18 @@ def test_statuses() -> None:
     """The page's table has every status that an error can get."""
     listed = {int(status) for status in re.findall(r"^\| (\d{3}) \|", PAGE, re.MULTILINE)}
     assert listed >= {status for status, _ in PROBLEMS.values()} | {405, 500}
+
+
+def test_routes(app: Flask) -> None:
+    """The table at the top has every route, and no other."""
+    table = PAGE.split("\n## ")[0]
+    listed = set()
+    for methods, path in re.findall(r"((?:`?[A-Z]+`?(?:, | and )?)+) (/[^`\s]+)", table):
+        listed |= {(method, re.sub("<.*?>", "<>", path)) for method in re.findall("[A-Z]+", methods)}
+    served = {
+        (method, re.sub("<.*?>", "<>", rule.rule))
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if not rule.rule.startswith("/docs/")
+    }
+    assert listed == served
