@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +21,30 @@ from service.core.c45 import charge, price_cuts
 from service.core.criteria import Floats
 from service.core.judge import Reason, find_limited, has_limits, judge_gains
 from service.core.learner import Learner
-from service.core.lines import STEP, Line
+from service.core.lines import Line
 from service.core.listing import SIDE_BY_SIDE
 from service.core.objective import Objective
+from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.sum_cuts import Sums
 
-Reasons = NDArray[np.uint8]
+CELLS = 2**17
+"""So many cuts x classes are rated at a time: more than the nearest cache holds, but threads take turns for the
+interpreter between calls, and lose more by short ones."""
+Reasons: TypeAlias = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
     """What is said of every cut of a line in order, as `audit.rate_table` has it, and how many count in the price.
 
-    ``other`` is the score by another measure.
+    ``within`` is what ranks them within their feature where the score does not, ``other`` the score by another measure.
     """
 
     tried: Floats | None
     reason: Reasons
-    within: Floats
     score: Floats
+    within: Floats | None = None
     other: Floats | None = None
 
 
@@ -59,38 +64,52 @@ class Rater:
     """Rates the cuts of the lines of a batch of one node."""
 
     def __init__(self, learner: Learner, batch: Batch) -> None:
-        parameters, objective = learner.parameters, learner.objective
-        self._learner, self._batch = learner, batch
-        self._selection = parameters.selection
+        self._learner, self._batch, objective = learner, batch, learner.objective
         self._sums = None if batch.tally.classes else Sums(batch)
         self._node = batch.stats if self._sums else _repeat_node(objective, batch)
+        self._by_gain = learner.parameters.selection == "c45"
         self._baseline = float(objective.baseline(batch.stats)[0])
-        self._tolerance = float(objective.tolerance(batch.stats, self._selection)[0])
-        first = np.arange(1, int(batch.rows[0]))
-        rows = np.stack([first, first[::-1]])
+        self._tolerance = float(objective.tolerance(batch.stats, learner.parameters.selection)[0])
+        told = run_parallel(self._tell_rows, range(1, max(int(batch.rows[0]), 2), CELLS))
+        limited, content = (np.concatenate(each) for each in zip(*told, strict=True))
+        self._limited = limited if has_limits(learner.parameters) else None
+        self._content = content if self._divides else None
+
+    @property
+    def _divides(self) -> bool:
+        """True where scores are gains by a content that follows from how many rows are on the left."""
+        return self._learner.objective.criterion.within is not None and self._learner.objective.alteration is None
+
+    def _tell_rows(self, first: int) -> tuple[Reasons, Floats]:
+        """(place,) what follows from how many rows are on the left, from ``first`` on: limits, information content."""
+        left = np.arange(first, min(first + CELLS, int(self._batch.rows[0])))
+        rows = np.stack([left, self._batch.rows - left])
         weight = rows.astype(np.float64)
-        self._limited = None
-        if has_limits(parameters):
-            self._limited = find_limited(learner, rows, lambda: weight, batch.tally.classes, cut=True)
-        self._content = None
-        if objective.criterion.within is not None and objective.alteration is None:
-            self._content = objective.criterion.family.information_content(weight[None], weight[None].sum(1))
+        limited, content = np.empty(0, np.uint8), np.empty(0)
+        if has_limits(self._learner.parameters):
+            limited = find_limited(self._learner, rows, lambda: weight, self._batch.tally.classes, cut=True)
+        if self._divides:
+            content = self._learner.objective.rate("information_content", weight[None], weight.sum(0)[None])
+        return limited, content
 
     def rate(self, line: Line, measure: str | None = None) -> Rated:
         """Every cut of a line, also by another ``measure``."""
         objective, count = self._learner.objective, int(np.count_nonzero(line.ends))
-        tried = self._count_tried(line)
-        price = None
+        tried, price, at = self._count_tried(line), None, 0
         if tried is not None:
             price = price_cuts(objective.criterion.family.weigh(objective.alter(self._batch.stats)), tried)
-        rated, other = [], []
-        for cut, branches in self._walk(line, scored=measure is None):
-            altered = objective.alter(branches)
-            rated.append(self._rate(line.feature, cut, altered, price))
-            if measure is not None:
-                other.append(self._score(altered, measure))
-        reason, within, score = (np.concatenate(parts)[:count] for parts in zip(*rated, strict=True))
-        return Rated(tried, reason, within, score, np.concatenate(other)[:count] if other else None)
+        reason, score = np.empty(count + SIDE_BY_SIDE, np.uint8), np.empty(count + SIDE_BY_SIDE)
+        within = np.empty_like(score) if self._by_gain else None
+        other = np.empty_like(score) if measure else None
+        for place, branches in self._walk(line, scored=measure is None):
+            altered, some = objective.alter(branches), slice(at, at := at + len(place))
+            selects, score[some] = self._rate(place, altered, price)
+            reason[some] = self._judge(line.feature, place, selects)
+            if within is not None:
+                within[some] = np.where(reason[some] == 0, selects, -np.inf)
+            if measure and other is not None:
+                other[some] = self._score(altered, measure)
+        return Rated(tried, reason[:count], score[:count], *(a if a is None else a[:count] for a in (within, other)))
 
     def score(self, line: Line, measure: str) -> Floats:
         """(cut,) one measure of every cut of a line, as `listing.score_branches`."""
@@ -117,25 +136,28 @@ class Rater:
             counted = counted & (self._limited == Reason.ADMISSIBLE)
         return np.array([float(np.count_nonzero(counted))])
 
-    def _rate(self, feature: int, cut: Ints, branches: Floats, price: Floats | None) -> tuple[Reasons, Floats, Floats]:
-        """As `judge` and `audit.rate_table`."""
-        objective, node, by_gain = self._learner.objective, self._node, self._selection == "c45"
+    def _rate(self, place: Ints, branches: Floats, price: Floats | None) -> tuple[Floats, Floats]:
+        """What ranks cuts within their feature, and among all, as `audit.rate_table` has it."""
+        objective, selection = self._learner.objective, self._learner.parameters.selection
         with np.errstate(invalid="ignore", divide="ignore"):
             if self._content is None:
-                within = objective.score_within(branches, node, self._selection, price=price).ravel()
-                score = objective.score(branches, branches.sum(1), price=price).ravel() if by_gain else within
-            else:
-                gain = objective.rate(str(objective.criterion.within), branches, node).ravel()
-                score = objective.score_ratio(gain, self._content[cut], price)
-                within = charge(gain, price) if by_gain else score
+                within = objective.score_within(branches, self._node, selection, price=price).ravel()
+                score = objective.score(branches, branches.sum(1), price=price).ravel() if self._by_gain else within
+                return within, score
+            gain = objective.rate(str(objective.criterion.within), branches, self._node).ravel()
+            score = objective.score_ratio(gain, self._content[place], price)
+            return charge(gain, price) if self._by_gain else score, score
+
+    def _judge(self, feature: int, place: Ints, within: Floats) -> Reasons:
+        """As `judge.judge`."""
         reason = judge_gains(self._learner.parameters, within, self._baseline, self._tolerance)
         reason[np.isnan(within)] = Reason.UNDEFINED
         if self._limited is not None:
-            limited = self._limited[cut]
+            limited = self._limited[place]
             reason = np.where(limited > 0, limited, reason)
         if self._batch.used is not None and self._batch.used[0, feature]:
             reason[:] = Reason.USED_ON_PATH
-        return reason, within, score
+        return reason
 
 
 def _repeat_node(objective: Objective, batch: Batch) -> Floats:
@@ -149,20 +171,20 @@ def _walk(batch: Batch, line: Line) -> Iterator[tuple[Ints, Floats]]:
     A node that is there 32 times matches such branches.
     """
     cut, tally = line.find_cuts(), batch.tally
-    cut = np.append(cut, np.full(-len(cut) % SIDE_BY_SIDE, cut[-1]))
     label = tally.label_entries.take(line.entry)
-    before = np.zeros(tally.classes, np.int64)
-    first = 0
-    for begin in range(0, len(cut), STEP):
-        part = cut[begin : begin + STEP]
-        end = int(part[-1]) + 1
-        branches = np.empty((tally.classes, 2, len(part)))
-        for one in range(tally.classes):
+    before, first = np.zeros(tally.classes, np.int64), 0
+    most = max(CELLS // tally.classes // SIDE_BY_SIDE, 1) * SIDE_BY_SIDE
+    for begin in range(0, len(cut), most):
+        place = cut[begin : begin + most]
+        place = np.append(place, np.full(-len(place) % SIDE_BY_SIDE, place[-1]))
+        end, after = int(place[-1]) + 1, place - first
+        branches = np.empty((tally.classes, 2, len(place)))
+        for one in range(tally.classes - 1):
             # along one axis and without another type numpy lets go of the interpreter
             upto = np.cumsum((label[first:end] == one).astype(np.int64))
             upto += before[one]
-            branches[one, 0] = upto.take(part - first)
-            before[one] = upto[-1]
+            branches[one, 0], before[one] = upto.take(after), upto[-1]
+        np.subtract(place + 1, branches[:-1, 0].sum(0), out=branches[-1, 0])
         np.subtract(batch.stats, branches[:, 0], out=branches[:, 1])
+        yield place, branches.reshape(tally.classes, 2, SIDE_BY_SIDE, -1)
         first = end
-        yield part, branches.reshape(tally.classes, 2, SIDE_BY_SIDE, -1)

@@ -33,7 +33,10 @@ def divide(numerator: Floats, denominator: Floats) -> Floats:
 
 def _multiply_log(values: Floats) -> Floats:
     """X log2 x elementwise, 0 at 0."""
-    return np.asarray(values * np.log2(np.maximum(values, TINY)))
+    result = np.asarray(np.maximum(values, TINY))
+    np.log2(result, out=result)  # in place, which leaves twice as much of the cache to others
+    result *= values
+    return result
 
 
 def concentrate_gini(stats: Floats) -> Floats:

@@ -49,7 +49,7 @@ def _count_line(learner: Learner, batch: Batch, score: float, rater: Rater, feat
     line = draw_line(learner, batch, feature)
     if can_count(learner, batch, line):
         rated = rater.rate(line)
-        return int(np.count_nonzero((rated.reason == 0) & (rated.within > score)))
+        return int(np.count_nonzero((rated.reason == 0) & (rated.score > score)))
     return sum(_count_judged(learner, batch, score, line.block, table) for table in walk_cuts(batch, line))
 
 

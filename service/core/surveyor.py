@@ -87,7 +87,7 @@ def _weigh_feature(
             counted = rater is not None and can_count(learner, batch, line)
             rated = rater.rate(line, measure) if rater and counted else _walk(learner, batch, line)
             rival, gain = -1, -np.inf
-            if learner.parameters.selection == "c45":
+            if rated.within is not None:
                 rival, gain = find_rival(learner, batch, feature, rated.reason, rated.within, rated.within)
             forms = np.broadcast_to(np.uint8(Form.THRESHOLD), len(rated.score))
             return _Weighed(line, rated.tried, forms, rated.score, rated.reason, rival, gain, rated.other)
@@ -108,7 +108,7 @@ def _walk(learner: Learner, batch: Batch, line: Line) -> Rated:
         tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
     parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walk_cuts(batch, line)]
     reason, within, score = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Rated(tried, reason, within, score)
+    return Rated(tried, reason, score, within if learner.parameters.selection == "c45" else None)
 
 
 def find_rival(

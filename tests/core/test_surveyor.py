@@ -1,0 +1,43 @@
+"""Surveys rank the candidates of a node as a listing of all of them does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from service.core.audit import list_candidates
+from service.core.ranking import rank_by
+from service.core.surveyor import survey_by, survey_node, survey_twice
+from tests.core.making import audit, classes, grow, numbers
+
+PARAMETERS: list[dict[str, Any]] = [
+    {"criterion": "gini"},
+    {"criterion": "gain_ratio", "selection": "c45"},
+    {"criterion": "gain_ratio", "selection": "c45", "cut_penalty": "tried", "cut_limit": "c45"},
+    {"criterion": "gini_gain_ratio", "selection": "c45", "class_weight": "balanced"},
+]
+
+
+@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
+def test_ranks_where_the_best_cuts_starve(parameters: dict[str, Any]) -> None:
+    """Cuts that would be the best of their feature, but for a branch of few rows, are not what competes for it."""
+    source, rows = np.random.default_rng(4), 300
+    cells = source.normal(size=(3, rows))
+    marks = np.array(list("ab"))[source.integers(0, 2, rows)]
+    for line in cells:
+        marks[np.argsort(line)[:7]] = "c"
+    target = classes(marks.tolist())
+    columns = [numbers(f"x{i}", line.tolist()) for i, line in enumerate(cells)]
+    audited = audit(grow(columns, target, {"max_depth": 1, "min_samples_leaf": 10, **parameters}), target)
+    listing = list_candidates(audited, np.array([0]))
+    place = np.arange(len(listing.rank))
+    survey = survey_node(audited, 0)
+    assert survey.find_ranks(place).tolist() == listing.rank.tolist()
+    assert survey.chosen.tolist() == np.flatnonzero(listing.chosen).tolist()
+    for measure in ("goodness", "entropy_cost"):
+        both = survey_twice(audited, 0, measure)
+        assert both[0].find_ranks(place).tolist() == listing.rank.tolist()
+        for by in (both[1], survey_by(audited, survey, measure)):
+            assert by.find_ranks(place).tolist() == rank_by(listing, measure, place).tolist()
