@@ -17,6 +17,8 @@ from service.core.schema import MISSING, Column, Feature
 
 Ints: TypeAlias = NDArray[np.int64]
 Numbers: TypeAlias = NDArray[np.float64] | NDArray[np.int64]
+Kept: TypeAlias = Numbers | NDArray[np.float32]
+"""Numbers as an audit has them: as float32 where that holds each of them."""
 
 
 FEW_OF = 4
@@ -36,12 +38,12 @@ class CodedFeature:
         self,
         feature: Feature,
         *,
-        numbers: Numbers | NDArray[np.float32] | None = None,
+        numbers: Kept | None = None,
         missing: NDArray[np.bool_] | None = None,
         codes: NDArray[np.unsignedinteger] | None = None,
     ) -> None:
         self.feature = feature
-        self.kept: Numbers | NDArray[np.float32] = np.empty(0) if numbers is None else numbers
+        self.kept: Kept = np.empty(0) if numbers is None else numbers
         self.missing = missing
         self._codes = codes
 
@@ -129,7 +131,7 @@ class CodedFeature:
         return Column(feature.name, feature.kind, codes, feature.categories)
 
 
-def _widen(numbers: Numbers | NDArray[np.float32]) -> Numbers:
+def _widen(numbers: Kept) -> Numbers:
     return numbers.astype(np.float64) if numbers.dtype == np.float32 else cast("Numbers", numbers)
 
 
