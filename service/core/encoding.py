@@ -199,6 +199,8 @@ SORTED_BY_CELL = 1500
 """From so many on it pays to sort numbers by cells first."""
 CELL_BITS = 16
 """Cells for fewer numbers than half of 2^16 are 2^16, and 2^32 for more."""
+WINDOW = 256
+"""So few numbers numpy sorts without parting them, five times as fast as twice as many."""
 
 
 def argsort_numbers(numbers: Numbers) -> Ints:
@@ -223,10 +225,9 @@ def sort_numbers(numbers: Numbers) -> tuple[Ints, NDArray[np.bool_]]:
         return order, np.append(whole[1:] != whole[:-1], False)
     cell, bits = _find_cells(numbers)
     if cell is not None:
-        order = argsort_keys(cell, 2**bits)
-        cell = cell.take(order)
+        order, ascending = _sort_cells(cell, bits)
         alike = np.zeros(len(cell), bool)
-        np.equal(cell[1:], cell[:-1], out=alike[:-1])
+        np.equal(ascending[1:], ascending[:-1], out=alike[:-1])
         shared = alike.copy()
         shared[1:] |= alike[:-1]
         place = np.flatnonzero(shared)
@@ -242,6 +243,28 @@ def sort_numbers(numbers: Numbers) -> tuple[Ints, NDArray[np.bool_]]:
     order = np.argsort(numbers, kind="stable")
     numbers = numbers.take(order)
     return order, np.append(numbers[1:] != numbers[:-1], False)
+
+
+def _sort_cells(cell: NDArray[np.uint32], bits: int) -> tuple[Ints, NDArray[np.integer]]:
+    """Stable order of cells below 2^bits, and the cells in it.
+
+    Where the upper halves of the cells put few in one place they are all that is counted. Windows that hold what shares
+    an upper half are sorted then, and windows between these for what two of them share.
+    """
+    if bits == CELL_BITS or np.bincount(cell[::4] >> CELL_BITS).max() > WINDOW // 2:
+        order = argsort_keys(cell, 2**bits)
+        return order, cell.take(order)
+    order = (cell >> CELL_BITS).astype(np.uint16).argsort(kind="stable")
+    key = cell.take(order).astype(np.uint64)
+    key <<= 32
+    key |= order.view(np.uint64)
+    for begin in (0, WINDOW // 2):
+        end = begin + (len(key) - begin) // WINDOW * WINDOW
+        key[begin:end].reshape(-1, WINDOW).sort(axis=1)
+        key[end:].sort()
+    if (key[1:] < key[:-1]).any():
+        key.sort(kind="stable")  # what is nearly in order is merged quickly
+    return (key & (2**32 - 1)).view(np.int64), key >> 32
 
 
 def _find_cells(numbers: Numbers) -> tuple[NDArray[np.uint32] | None, int]:

@@ -134,7 +134,7 @@ def test_keys_are_sorted_stably(keys: list[int], repeats: int) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(
-    st.sampled_from(["normal", "few", "heavy", "huge", "infinite", "constant", "whole", "wide whole"]),
+    st.sampled_from(["normal", "few", "clusters", "heavy", "huge", "infinite", "constant", "whole", "wide whole"]),
     st.sampled_from([0, 1, 3, SORTED_BY_CELL, 5000, 40_000]),
     st.integers(0, 2**32 - 1),
 )
@@ -145,6 +145,8 @@ def test_numbers_are_sorted_as_numpy_does_it(kind: str, count: int, seed: int) -
     if kind in ("few", "infinite"):
         array = np.round(array, 1)
         array[source.random(count) < 0.1] = np.inf if kind == "infinite" else -0.0
+    elif kind == "clusters":
+        array = source.integers(0, 100, count) + source.random(count) / 10_000
     elif kind == "heavy":
         array = np.exp(30 * array)
     elif kind == "huge":
