@@ -53,7 +53,7 @@ def list_splits(
         "next": page.following,
         "nodes": page.heads,
         "splits": page.splits,
-        "warnings": source.warnings(),
+        "warnings": source.warnings(query),
     }
 
 

@@ -36,7 +36,7 @@ def stream_splits(
     tree = Tree.from_arrays(store.load_tree(record))
     source = open_source(record, tree, store, recent)
     chunks = list_chunks(source, tree, query)
-    notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings())}
+    notes = {"model": record.id, "retention": record.retention, "warnings": "; ".join(source.warnings(query))}
     return WRITERS[media_type](end_noted(record, store, query, chunks), lay_out(tree, source.measures, notes))
 
 

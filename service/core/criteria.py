@@ -217,5 +217,7 @@ CRITERIA: dict[str, Criterion] = {
         Criterion("dissimilarity", "dissimilarity", "dissimilarity_reduction", ABSOLUTE, statistic="pairs"),
     )
 }
+TIE_BREAKS = {criterion.measure: criterion.tie_break for criterion in CRITERIA.values() if criterion.tie_break}
+"""By measure, what decides among candidates that it ties."""
 RATE_CRITERION = replace(CRITERIA["poisson"], family=RATES)
 """What ``poisson`` is with a prior."""

@@ -64,6 +64,11 @@ class Learner:
             coded.feature.kind == "ordinal" and self.parameters.nominal != "multiway"
         )
 
+    def ranks_by(self, measure: str | None) -> bool:
+        """True where a ``measure`` ranks as the run's own selection does; None asks for that."""
+        own = self.parameters.selection == "criterion" and self.parameters.cut_penalty is None
+        return measure is None or (own and measure == self.objective.criterion.measure)
+
     @property
     def lack(self) -> Lack:
         """What becomes of missing values when candidates are weighed."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
-from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason
 from service.core.learner import Learner
 from service.core.listing import Listing
@@ -74,20 +74,23 @@ def rank_keys(node: Ints, ranked: NDArray[np.bool_], keys: Sequence[Floats]) -> 
     return rank
 
 
-def rank_by(listing: Listing, measure: str, rows: Ints) -> Ints:
+def rank_by(learner: Learner, listing: Listing, measure: str | None, rows: Ints) -> Ints:
     """Ranks of ``rows``, all candidates of a node, under another measure; 0 where inadmissible or undefined.
 
-    Scores that differ by less than a trillionth of the best are tied, and the first of them is the first, as the
-    learner has it.
+    Scores that differ by less than a trillionth of the best are tied, and the first of them is the first, or the best
+    by what breaks the measure's ties, as the learner has it.
     """
-    if measure == listing.objective.criterion.measure and not listing.priced:
+    if measure is None or learner.ranks_by(measure):
         return listing.rank[rows]
     score = listing.score_rows(measure, rows) * (-1.0 if measure in LOWER_IS_BETTER else 1.0)
     ranked = (listing.reason[rows] == 0) & ~np.isnan(score)
     score = np.where(ranked, score, -np.inf)
     best = score.max(initial=-np.inf)
     tied = ranked & (score >= best - TOLERANCE * abs(best)) if np.isfinite(best) else ranked & (score == best)
-    return rank_keys(listing.node[rows], ranked, [tied.astype(float), np.where(tied, 0.0, score)])
+    tie = np.zeros(len(rows))
+    if measure in TIE_BREAKS:
+        tie[tied] = listing.score_rows(TIE_BREAKS[measure], rows[tied])
+    return rank_keys(listing.node[rows], ranked, [tied.astype(float), tie, np.where(tied, 0.0, score)])
 
 
 def count_better(score: Floats, admissible: NDArray[np.bool_], above: float) -> int:

@@ -14,7 +14,7 @@ from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.count_cuts import Rated, Rater, can_count, can_rate
-from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
 from service.core.lines import Line, can_line, draw_line, walk_cuts
@@ -175,7 +175,7 @@ def _find_chosen(audited: Audited, survey: Survey) -> Ints:
 
 def survey_by(audited: Audited, survey: Survey, measure: str, known: Sequence[Floats | None] | None = None) -> Survey:
     """The same node ranked by another measure, as `ranking.rank_by` does; some scores by feature may be ``known``."""
-    if measure == survey.measure and audited.learner.parameters.cut_penalty is None:
+    if audited.learner.ranks_by(measure):
         return survey
     known = known or [None] * len(survey.line)
     learner, batch = audited.learner, survey.batch
@@ -194,7 +194,8 @@ def survey_by(audited: Audited, survey: Survey, measure: str, known: Sequence[Fl
     by = replace(survey, measure=measure, score=scores, reason=reasons, ahead=np.empty(0, np.int64))
     by = replace(by, highest=_find_highest(by))
     best = by.highest.max(initial=-np.inf)
-    return replace(by, ahead=_find_tied(audited, by, TOLERANCE * abs(best) if np.isfinite(best) else 0.0, None))
+    tolerance = TOLERANCE * abs(best) if np.isfinite(best) else 0.0
+    return replace(by, ahead=_find_tied(audited, by, tolerance, TIE_BREAKS.get(measure)))
 
 
 def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater | None, feature: int) -> Floats:

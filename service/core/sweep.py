@@ -16,7 +16,7 @@ from service.core.audit import Audited, Found, Unranked, find_chosen, judge_cand
 from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
-from service.core.criteria import LOWER_IS_BETTER, TOLERANCE, Floats
+from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
 from service.core.lines import add_neighbours, draw_line, walk_cuts
@@ -39,7 +39,7 @@ def sweep_node(
     with scratch() as file, scratch() as other:
         ranks, ahead = _rank_node(audited, node, Ranks(file))
         taken = np.empty(0, np.int64) if audited.tree.is_leaf[node] else ahead[:1]
-        if measure is not None:
+        if not audited.learner.ranks_by(measure):
             ranks, ahead = _rank_node(audited, node, Ranks(other), measure)
         ranks.settle(ahead)
         swept, begin = _open(audited, node), 0  # not before: there is room for one of the two
@@ -125,17 +125,17 @@ def _rank_node(audited: Audited, node: int, ranks: Ranks, measure: str | None = 
         begin.append(ranks.count)
     if by_gain:
         return ranks, _order_rivals(learner, swept.batch, rivals)
-    best, tie_break = ranks.least, learner.objective.criterion.tie_break
+    best, tie_break = ranks.least, TIE_BREAKS.get(measure or learner.objective.criterion.measure)
     tolerance = float(learner.objective.tolerance(swept.batch.stats)[0]) if measure is None else TOLERANCE * abs(best)
     ahead = ranks.find_up_to(best + tolerance) if best < np.inf else np.empty(0, np.int64)
-    if measure is None and tie_break:
-        ahead = ahead[np.argsort(-_break_ties(swept, begin, ahead), kind="stable")]
+    if tie_break:
+        ahead = ahead[np.argsort(-_break_ties(swept, begin, ahead, tie_break), kind="stable")]
     return ranks, ahead
 
 
-def _break_ties(swept: _Swept, begin: list[int], place: Ints) -> Floats:
-    """What decides among the candidates at ascending ``place``, which are tied."""
-    ties, measure = [], str(swept.audited.learner.objective.criterion.tie_break)
+def _break_ties(swept: _Swept, begin: list[int], place: Ints, measure: str) -> Floats:
+    """What decides among the candidates at ascending ``place``, which are tied: their scores by a ``measure``."""
+    ties = []
     feature = np.searchsorted(begin, place, side="right") - 1
     for index in np.unique(feature).tolist():
         first = begin[index]

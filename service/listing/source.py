@@ -78,7 +78,7 @@ class DataView:
         self.node = int(listing.nodes[place])
         self._audited, self._listing, self._place = audited, listing, place
         self._rows, self._measure = listing.find_rows(place), query.measure
-        self._ranks = listing.rank[self._rows] if query.measure is None else rank_by(listing, query.measure, self._rows)
+        self._ranks = rank_by(audited.learner, listing, query.measure, self._rows)
         self._chosen = self._select(query)
 
     def __len__(self) -> int:
@@ -240,7 +240,7 @@ class DataSource:
             return LargeView(audited, own, own, query, end)
         return LargeView(audited, *self._survey_by(node, measure), query, end)
 
-    def warnings(self) -> list[str]:
+    def warnings(self, query: SplitQuery) -> list[str]:  # noqa: ARG002 - as `SummarySource`
         """Nothing: the listing is complete."""
         return []
 

@@ -99,11 +99,9 @@ class SummarySource:
 
     stream_nodes = view_nodes
 
-    def warnings(self) -> list[str]:
+    def warnings(self, query: SplitQuery) -> list[str]:
         """What the listing lacks."""
-        return [
-            (
-                f"this model kept a summary: the {self._data['kept']} best candidates of each feature in each node; "
-                "ranks count all candidates that were weighed, totals only what was kept"
-            )
-        ]
+        kept = f"this model kept a summary: the {self._data['kept']} best candidates of each feature in each node; "
+        if query.measure is not None:
+            return [kept + "ranks by a measure, and totals, count only what was kept: it may lack the best by it"]
+        return [kept + "ranks count all candidates that were weighed, totals only what was kept"]

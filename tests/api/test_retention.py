@@ -97,6 +97,9 @@ def test_as_much_as_is_asked_for(client: FlaskClient, tennis: dict[str, list[Any
     assert client.post("/train", json=body).status_code == 201
     brief = client.get("/models/brief/splits").json
     assert f"the {kept} best" in brief["warnings"][0]
+    assert "ranks count all" in brief["warnings"][0]
+    by_other = client.get("/models/brief/splits?measure=entropy_cost").json
+    assert "count only what was kept" in by_other["warnings"][0]
     counts = [(split["node"], split["feature"]) for split in brief["splits"]]
     assert max(map(counts.count, counts)) == kept
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import strategies
@@ -132,6 +132,27 @@ def test_the_chosen_is_the_first_of_the_best(service: Service, problem: Problem)
             continue
         assert [split for split in mine if split["rank"] == 1] == [_find_first(rivals, node, listing["criterion"])]
         assert chosen in ([], [split for split in mine if split["rank"] == 1])
+
+
+TIED = Problem(
+    {"x": [0, 0, None, 0, None, 0, 0], "z": [0, 0, 1, 0, 0, 1, 1]}, list("npnppnn"), [1] * 7, ("n", "p"), "n"
+)
+"""Several cuts tell every positive."""
+BY_MEASURE = {"entropy": "information_gain", "goodness": "goodness", "true_positive_rate": "true_positive_rate"}
+
+
+@given(strategies.with_a_positive_class(), st.sampled_from(sorted(BY_MEASURE)))
+@example(replace(TIED, min_weight_leaf=1.5), "true_positive_rate")
+@SLOWLY
+def test_another_measure_takes_what_its_criterion_takes(service: Service, problem: Problem, criterion: str) -> None:
+    """The first by a measure is what training by it splits on, if the model's own criterion admits that at all."""
+    problem = replace(problem, criterion="gini", max_depth=1, min_gain=0)
+    mine, other = (service.listing(ask(service, replace(problem, criterion=name))) for name in ("gini", criterion))
+    (first,) = [split for split in other["splits"] if split["node"] == 0 and split["rank"] == 1] or [None]
+    ranked = service.listing(str(mine["model"]["id"]), {"node": 0, "measure": BY_MEASURE[criterion]})
+    named = {(split["feature"], str(split["split"])): split["rank"] for split in ranked["splits"]}
+    if first is not None and named[first["feature"], str(first["split"])] is not None:
+        assert named[first["feature"], str(first["split"])] == 1
 
 
 @given(strategies.classification() | strategies.regression())
