@@ -264,7 +264,9 @@ def _sort_cells(cell: NDArray[np.uint32], bits: int) -> tuple[Ints, NDArray[np.i
         key[end:].sort()
     if (key[1:] < key[:-1]).any():
         key.sort(kind="stable")  # what is nearly in order is merged quickly
-    return (key & (2**32 - 1)).view(np.int64), key >> 32
+    np.bitwise_and(key, 2**32 - 1, out=order.view(np.uint64))
+    key >>= 32
+    return order, key
 
 
 def _find_cells(numbers: Numbers) -> tuple[NDArray[np.uint32] | None, int]:
