@@ -272,14 +272,15 @@ def rebuild_batch(audited: Audited, nodes: Ints) -> Batch:
     rows = tree.rows[nodes]
     node = np.repeat(np.arange(len(nodes)), rows)
     skipped = audited.begin[nodes] - (np.cumsum(rows) - rows)
-    row = audited.row[skipped[node] + np.arange(len(node))]
+    place = slice(skipped[0], skipped[0] + rows[0]) if len(nodes) == 1 else skipped[node] + np.arange(len(node))
+    row = audited.row[place]
     if len(nodes) == 1 and audited.weight is None:
         here = np.zeros(audited.target.rows, bool)
         here[row] = True
         row = np.flatnonzero(here)
     weight = None if audited.target.weight is None else audited.target.weight[row]
     if audited.weight is not None:
-        weight = audited.weight[skipped[node] + np.arange(len(node))]
+        weight = audited.weight[place]
     entries = Entries(row, node, len(nodes), weight)
     used = None if learner.parameters.reuse_features is True else find_used(learner, tree, nodes)
     bounds = None if audited.bounds is None else audited.bounds[:, nodes]

@@ -17,7 +17,7 @@ from service.core.bins import Binned
 from service.core.criteria import Floats
 from service.core.cuts import Cuts, Lacking, join_cuts
 from service.core.deviations import TINY
-from service.core.encoding import Numbers, argsort_numbers
+from service.core.encoding import Numbers, argsort_keys, argsort_numbers
 from service.core.grid import Grid, Scores, build_grid, lift_grid, score_grid
 from service.core.learner import Learner
 from service.core.screen_grid import find_slack, screen_grid
@@ -71,7 +71,8 @@ class Crowd:
         crowd = self.take(argsort_numbers(self.spot))
         # rounding may give one spot to several values
         if ((crowd.spot[1:] == crowd.spot[:-1]) & (crowd.value[1:] < crowd.value[:-1])).any():
-            return self.take(np.lexsort((self.value, self.cell)))
+            order = argsort_numbers(self.value)
+            return self.take(order.take(argsort_keys(self.cell.take(order), int(self.cell.max()) + 1)))
         return crowd
 
 
