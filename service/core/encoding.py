@@ -59,11 +59,14 @@ class CodedFeature:
     @cached_property
     def _coded(self) -> tuple[NDArray[np.unsignedinteger], Numbers]:
         """Codes and distinct numbers of a numeric feature."""
-        missing = self.is_missing()
+        row = np.flatnonzero(~self.is_missing())
         # adding 0 turns -0.0 into 0.0, so that the two are one value
-        values, known = np.unique(self.numbers[~missing] + self.numbers.dtype.type(0), return_inverse=True)
-        codes = np.full(len(missing), len(values), dtype=smallest_unsigned(len(values)))
-        codes[~missing] = known
+        known = self.pick(row) + 0
+        order, ends = sort_numbers(known)
+        ends[-1:] = True
+        values = known.take(order[ends])
+        codes = np.full(len(self.kept), len(values), dtype=smallest_unsigned(len(values)))
+        codes[row.take(order)] = np.cumsum(ends) - ends
         return codes, values
 
     @property
