@@ -43,7 +43,7 @@ def test_large_nodes(trainer: Trainer, training: dict[str, Any]) -> None:
     record = trainer(columns, features=["x", "z", "name"], **training)
     plain = open_source(record, Tree.from_arrays(trainer.store.load_tree(record)), trainer.store, make_recent())
     assert isinstance(plain, DataSource)
-    large = DataSource(record.id, plain.audited, make_recent(), large=0)
+    large = DataSource(record.id, plain.audited, make_recent(), large=0, uncounted=0)
     ranks = []
     for node in range(min(plain.audited.tree.nodes, 3)):
         for feature, split in SPLITS:

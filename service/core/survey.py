@@ -24,7 +24,7 @@ from service.core.rescore import Restated
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
 
-LARGE_CELLS = 500_000
+LARGE_CELLS = 100_000
 """A node of more rows x features is surveyed."""
 COUNTED = 20_000
 """The ranks of more candidates than this at a time are sorted out, and not counted."""

@@ -41,6 +41,8 @@ RECENT_BYTES = 128 * 2**20
 """Each worker keeps about so much of what recent audits weighed."""
 ENTRY_BYTES = 2**17
 """What each entry takes besides arrays of its own: objects, a small model's file, a map of a large one."""
+UNCOUNTED_CELLS = 500_000
+"""It is not worth a survey of more rows x features to say how many candidates there are."""
 WHOLE, BINS = -1, -2
 """In the place of a group of nodes: what serves all of them."""
 
@@ -133,7 +135,8 @@ class DataView:
 class DataSource:
     """Listings from retained data, ``audited``; those of recent questions are kept in ``recent``.
 
-    Nodes of more than ``large`` rows x features are surveyed, or swept with files that ``scratch`` makes.
+    Nodes of more than ``large`` rows x features are surveyed, or swept with files that ``scratch`` makes; of nodes of
+    more than ``uncounted`` the best are shown without that where they are all that is asked for.
     """
 
     def __init__(
@@ -143,8 +146,10 @@ class DataSource:
         recent: Recent,
         scratch: Callable[[], BinaryIO] = TemporaryFile,
         large: int = LARGE_CELLS,
+        uncounted: int = UNCOUNTED_CELLS,
     ) -> None:
-        self._model, self.audited, self._recent, self._large = model, audited, recent, large
+        self._model, self.audited, self._recent = model, audited, recent
+        self._large, self._uncounted = large, uncounted
         self._scratch = scratch
         self.measures = audited.learner.objective.list_measures()
         self.measure = audited.learner.objective.criterion.measure
@@ -184,8 +189,11 @@ class DataSource:
             yield index, np.intersect1d(self.audited.groups[index], nodes)
 
     def _is_large(self, index: int) -> bool:
+        return self._count_cells(int(self.audited.groups[index][0])) > self._large
+
+    def _count_cells(self, node: int) -> int:
         tree = self.audited.tree
-        return bool(tree.rows[self.audited.groups[index][0]] * len(tree.features) > self._large)
+        return int(tree.rows[node]) * len(tree.features)
 
     def _view_foremost(self, node: int, query: SplitQuery, end: int) -> DataView | None:
         """A view of the best candidates, where these are all that is asked for up to the place ``end``."""
@@ -231,7 +239,8 @@ class DataSource:
 
     def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure
-        if end and self._recent.peek((f"{self._model} surveyed", node)) is None:
+        uncounted = self._count_cells(node) > self._uncounted
+        if end and uncounted and self._recent.peek((f"{self._model} surveyed", node)) is None:
             foremost = self._view_foremost(node, query, end)
             if foremost is not None:
                 return foremost

@@ -95,7 +95,7 @@ def test_columns_and_rows_are_written_alike(trainer: Trainer, training: dict[str
     tree = Tree.from_arrays(trainer.store.load_tree(record))
     plain = open_source(record, tree, trainer.store, make_recent())
     assert isinstance(plain, DataSource)
-    surveyed = DataSource(record.id, plain.audited, make_recent(), large=0)
+    surveyed = DataSource(record.id, plain.audited, make_recent(), large=0, uncounted=0)
     layout = lay_out(tree, plain.measures, {})
     query = SplitQuery(sort="position")
 

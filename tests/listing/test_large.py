@@ -85,7 +85,7 @@ def test_a_survey_lists_what_a_listing_does(
     tree = Tree.from_arrays(trainer.store.load_tree(record))
     plain = open_source(record, tree, trainer.store, make_recent())
     assert isinstance(plain, DataSource)
-    surveyed = DataSource(record.id, plain.audited, make_recent(), large=0)
+    surveyed = DataSource(record.id, plain.audited, make_recent(), large=0, uncounted=0)
     names = {feature.name for feature in tree.features}
     for fields in QUERIES:
         if fields.get("feature", next(iter(names))) not in names or fields.get("measure") not in {
@@ -134,7 +134,7 @@ def test_pages_of_the_best_need_no_survey(trainer: Trainer, gaps: bool) -> None:
     tree = Tree.from_arrays(trainer.store.load_tree(record))
     plain = open_source(record, tree, trainer.store, make_recent())
     assert isinstance(plain, DataSource)
-    source = DataSource(record.id, plain.audited, make_recent(), large=0)
+    source = DataSource(record.id, plain.audited, make_recent(), large=0, uncounted=0)
     queries: list[tuple[dict[str, Any], bool]] = [
         ({}, False), ({"top": 5}, True), ({"admissible": True}, False), ({"chosen": True}, True),
     ]  # fmt: skip
@@ -147,6 +147,10 @@ def test_pages_of_the_best_need_no_survey(trainer: Trainer, gaps: bool) -> None:
         assert view.head() == whole.head()
     (view,) = source.view_nodes(np.array([0]), SplitQuery(), end=2000)
     assert isinstance(view, LargeView)
+    counted = DataSource(record.id, plain.audited, make_recent(), large=0)
+    (view,) = counted.view_nodes(np.array([0]), SplitQuery(), end=9)
+    assert isinstance(view, LargeView)  # a survey of few rows says at once how many there are
+    assert view.is_counted
 
 
 def test_pages_of_a_file_are_not_counted(trainer: Trainer) -> None:
