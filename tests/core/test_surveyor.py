@@ -36,8 +36,8 @@ def test_ranks_where_the_best_cuts_starve(parameters: dict[str, Any]) -> None:
     survey = survey_node(audited, 0)
     assert survey.find_ranks(place).tolist() == listing.rank.tolist()
     assert survey.chosen.tolist() == np.flatnonzero(listing.chosen).tolist()
-    for measure in ("goodness", "entropy_cost"):
+    for measure in ("goodness", "entropy_cost", "gain_ratio"):
         both = survey_twice(audited, 0, measure)
         assert both[0].find_ranks(place).tolist() == listing.rank.tolist()
         for by in (both[1], survey_by(audited, survey, measure)):
-            assert by.find_ranks(place).tolist() == rank_by(listing, measure, place).tolist()
+            assert by.find_ranks(place).tolist() == rank_by(audited.learner, listing, measure, place).tolist()
