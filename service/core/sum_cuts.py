@@ -80,16 +80,15 @@ def _add_up(plane: Plane, amounts: list[Ints], before: list[int], cut: Ints, lef
     for which, (upto, unit, total) in enumerate(zip(amounts, plane.units, plane.totals, strict=True)):
         np.add(np.cumsum(upto, out=upto), before[which], out=upto)
         before[which] = int(upto[-1])
+        low, high = (np.empty_like(left), np.empty_like(right)) if which else (left, right)
         # whole numbers below 2^53: neither they nor their differences are rounded
-        low = (upto if len(upto) == len(cut) else upto.take(cut)).astype(np.float64)
-        high = total - low
+        low[:] = upto if len(upto) == len(cut) else upto.take(cut)
+        np.subtract(total, low, out=high)
         low *= unit
         high *= unit
         if which:
             left += low
             right += high
-        else:
-            left[:], right[:] = low, high
 
 
 def pack_parts(parts: tuple[Floats, ...]) -> list[Ints]:
