@@ -8,7 +8,7 @@ is at its median, with the weights and sums of all that lies below. All sets go 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -57,20 +57,29 @@ def find_medians(tally: Tally, rows: Ints) -> tuple[Floats, Floats]:
     begin, scale = end - rows, Scale(tally)
     sums = [_accumulate(plane) for plane in _list_planes(tally, ranking.order)]
     total = _sum_runs(sums, begin[None], end[None])
-    # by halves: the place in the order of the targets where half of the weight is reached
-    low, high = begin, end - 1
-    while (low < high).any():
-        middle = (low + high) // 2
-        enough = scale.exceed(_sum_runs(sums, begin[None], middle[None] + 1), total, nodes) >= 0
-        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
-    at = ranking.order[low]
-    # ranks are less than the rows of their node
-    rank = begin.repeat(rows) + ranking.rank.take(ranking.order)
-    first, last = (np.searchsorted(rank, begin + ranking.rank[at], side) for side in ("left", "right"))
+
+    def has_half(place: Ints) -> NDArray[np.bool_]:
+        return scale.exceed(_sum_runs(sums, begin[None], place[None] + 1), total, nodes) >= 0
+
+    place = _bisect(begin, end - 1, has_half)
+    at = ranking.order[place]
+    rank = ranking.rank[at]
+    # targets that equal the median stand side by side
+    first = _bisect(begin, place, lambda before: ranking.rank[ranking.order[before]] >= rank)
+    last = _bisect(place, end, lambda behind: ranking.rank[ranking.order.take(behind, mode="clip")] > rank)
     below, upto = (_sum_runs(sums, begin[None], place[None]) for place in (first, last))
     deviation = scale.deviate(total, below, upto, ranking.offset[at], nodes)
     median, after = ranking.value[at], ranking.value[ranking.order[np.minimum(last, end - 1)]]
     return deviation, np.where(scale.exceed(upto, total, nodes) == 0, median / 2 + after / 2, median)
+
+
+def _bisect(low: Ints, high: Ints, is_there: Callable[[Ints], NDArray[np.bool_]]) -> Ints:
+    """(node,) the first place from ``low`` on that something is true of, as it is from there on; or else ``high``."""
+    while (low < high).any():
+        middle = (low + high) // 2
+        there = is_there(middle) | (low == high)
+        low, high = np.where(there, low, middle + 1), np.where(there, middle, high)
+    return low
 
 
 class Scale:

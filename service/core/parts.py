@@ -61,8 +61,7 @@ class Sorted:
     def __init__(self, tally: Tally, ranking: Ranking) -> None:
         self._ranking, self._scale = ranking, Scale(tally)
         self._amounts = [None if part is None else part.take(ranking.order) for part in tally.list_amounts()]
-        self._rank = ranking.rank.take(ranking.order)
-        self._block = np.arange(len(self._rank)) // BLOCK
+        self._blocks = -(-len(ranking.order) // BLOCK)
 
     def find_deviations(self, parts: Parts) -> tuple[list[Ints], Floats]:
         """Sums, each (side, candidate), of weight and offset, and total deviations (side, candidate) from medians."""
@@ -78,7 +77,9 @@ class Sorted:
 
     def _look_up(self, group: NDArray[np.integer], cuts: int) -> tuple[list[Ints], Floats]:
         """Of some cuts, by ``group: (place,)`` in the order of the targets."""
-        key = self._block * (cuts + 1) + group
+        key = group.astype(np.int64)
+        for block in range(self._blocks):
+            key[block * BLOCK : (block + 1) * BLOCK] += block * (cuts + 1)
         upto = [self._count(key, amount, cuts) for amount in self._amounts]
         total, sides = [part[-1] for part in upto], np.arange(2 * cuts)
         block = (self._scale.exceed([part[1:] for part in upto], total, ZERO) >= 0).argmax(0)
@@ -88,19 +89,19 @@ class Sorted:
         reached = self._scale.exceed(running, [part[:, None] for part in total], ZERO) >= 0
         at = self._ranking.order[block * BLOCK + reached.argmax(1)]
         # targets that equal the median stand side by side
-        edges = [np.searchsorted(self._rank, self._ranking.rank[at], side) for side in ("left", "right")]
+        rank = self._ranking.rank
+        edges = [np.searchsorted(rank, rank[at], side, self._ranking.order) for side in ("left", "right")]
         below, with_it = (self._sum_before(group, cuts, upto, edge) for edge in edges)
         deviation = self._scale.deviate(total, below, with_it, self._ranking.offset[at], ZERO)
         return [part.reshape(2, -1) for part in total], deviation.reshape(2, -1)
 
     def _count(self, key: Ints, amount: Floats | None, cuts: int) -> Ints:
         """(block + 1, side * cut) the sums over all blocks before each."""
-        blocks = int(self._block[-1]) + 1
-        table = np.bincount(key, amount, blocks * (cuts + 1)).astype(np.int64).reshape(blocks, -1)
+        table = np.bincount(key, amount, self._blocks * (cuts + 1)).astype(np.int64).reshape(self._blocks, -1)
         behind = table.cumsum(0).cumsum(1)
-        upto = np.zeros((blocks + 1, 2, cuts), np.int64)
+        upto = np.zeros((self._blocks + 1, 2, cuts), np.int64)
         upto[1:, 0], upto[1:, 1] = behind[:, :-1], behind[:, -1:] - behind[:, :-1]
-        return upto.reshape(blocks + 1, -1)
+        return upto.reshape(self._blocks + 1, -1)
 
     def _list_counted(self, group: NDArray[np.integer], cuts: int, place: Ints) -> list[Ints]:
         """(side * cut, any) what the entries at ``place`` add to each side's sums, for those that are on it."""
