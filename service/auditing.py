@@ -23,6 +23,7 @@ from service.rendering.nodes import show_number, show_tree_node
 from service.settings import Settings
 from service.store.models import ModelStore
 from service.store.records import ModelRecord
+from service.targets import MOST_WEIGHT
 
 PAGE_CELLS = 600_000
 """A page goes through nodes of about so many rows x features in all, or one node: then it ends, full or not."""
@@ -156,8 +157,10 @@ def score_branches(branches: Sequence[Mapping[str, float]], positive_class: Labe
     """
     classes = list(dict.fromkeys(label for branch in branches for label in branch))
     table = np.array([[float(branch.get(label, 0.0)) for branch in branches] for label in classes])
-    if not table.size or not table.sum() > 0 or not np.isfinite(table).all():
-        raise InvalidData(Fault("/branches", "at least one weight must be above 0, and all must be finite"))
+    with np.errstate(over="ignore"):
+        total = table.sum()
+    if not 0 < total <= MOST_WEIGHT:
+        raise InvalidData(Fault("/branches", f"weights must add up to more than 0, and to at most {MOST_WEIGHT:g}"))
     # fewer than two branches leave an empty one, which contributes nothing
     table = np.pad(table, ((0, 0), (0, max(0, 2 - table.shape[1]))))
     scores = {name: measure(table, table.sum(1)) for name, measure in CLASS_MEASURES.items()}

@@ -9,7 +9,7 @@ from marshmallow import Schema, fields
 
 from service.api.blueprint import Resource
 from service.api.conditions import check_conditions, tagged
-from service.api.fields import Anything, Envelope
+from service.api.fields import Anything, Envelope, Whole
 from service.api.json import answer
 from service.api.state import store
 from service.store.records import AliasRecord
@@ -46,7 +46,7 @@ class AliasListSchema(Schema):
 class TargetSchema(Envelope):
     """What an alias is to mean."""
 
-    version = fields.Integer(required=True, strict=True, metadata={"minimum": 1})
+    version = Whole(required=True, strict=True, metadata={"minimum": 1})
 
 
 @blueprint.route("/models/<name>/aliases", methods=["GET"], parameters=[_NAME])

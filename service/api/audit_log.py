@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC
 from typing import Any, get_args
 
 from flask import Response
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from service.api.blueprint import Resource
-from service.api.fields import Anything, Envelope, PageLimit, choice, text
+from service.api.fields import Anything, Envelope, Moment, PageLimit, Whole, choice, text
 from service.api.json import answer
 from service.api.models import next_url
 from service.api.state import store
@@ -56,10 +55,8 @@ class EntryQuery(Envelope):
 
     model = text("Only those on this id, name, `name@version` or `name@alias`, also of what was deleted")
     action = choice("Only those that tell of this", *get_args(LogAction))
-    since = fields.AwareDateTime(
-        default_timezone=UTC, metadata={"description": "Only what was done then or later (ISO 8601)"}
-    )
-    until = fields.AwareDateTime(default_timezone=UTC, metadata={"description": "Only what was done before"})
+    since = Moment("Only what was done then or later (ISO 8601)")
+    until = Moment("Only what was done before")
     limit = PageLimit()
     cursor = text("Where the page begins: taken from the `next` of the page before")
 
@@ -67,9 +64,7 @@ class EntryQuery(Envelope):
 class CheckQuery(Envelope):
     """An entry that was kept elsewhere."""
 
-    number = fields.Integer(
-        validate=validate.Range(1), metadata={"description": "The number of an entry that you kept"}
-    )
+    number = Whole(validate=validate.Range(1), metadata={"description": "The number of an entry that you kept"})
     sha256 = fields.String(
         validate=validate.Regexp("^[0-9a-f]{64}$", error="Give 64 hexadecimal digits."),
         metadata={"description": "The hash that it had then"},

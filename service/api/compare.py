@@ -10,7 +10,7 @@ from marshmallow import Schema, fields
 
 from service import comparing
 from service.api.blueprint import Resource
-from service.api.fields import CELL, Anything, Envelope, PredictionData, text
+from service.api.fields import PREDICTION, Anything, Envelope, PredictionData, text
 from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
@@ -107,7 +107,7 @@ class ComparedSchema(Schema):
                 "pairs": {
                     "type": "array",
                     "description": "How often a said one and b the other; not of numbers",
-                    "items": {"type": "object", "properties": {"a": CELL, "b": CELL, "rows": _COUNT}},
+                    "items": {"type": "object", "properties": {"a": PREDICTION, "b": PREDICTION, "rows": _COUNT}},
                 },
                 "mean_distance": {"type": ["number", "null"]},
                 "largest_distance": {"type": ["number", "null"]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
@@ -140,7 +141,30 @@ class Dissimilarity(JsonObject):
         raise ValidationError(f'Give {{"metric": one of {", ".join(METRICS)}}}, or {{"matrix": a list of lists}}.')
 
 
-class PageLimit(fields.Integer):
+class Whole(fields.Integer):
+    """A whole number that 64 bits hold, for no database holds more; nor does JSON as most read it."""
+
+    def _validated(self, value: Any) -> int:  # noqa: ANN401
+        number = super()._validated(value)
+        if not -(2**63) <= number < 2**63:
+            raise self.make_error("too_large")
+        return number
+
+
+class Moment(fields.AwareDateTime):
+    """A time, in UTC; without a zone it is taken to be that. What is before or after all years there is none."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(default_timezone=UTC, metadata={"description": description})
+
+    def _deserialize(self, value: Any, *rest: Any, **options: Any) -> datetime:  # noqa: ANN401
+        try:
+            return super()._deserialize(value, *rest, **options).astimezone(UTC)
+        except OverflowError as error:
+            raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from error
+
+
+class PageLimit(Whole):
     """The `limit` of a listing, at most the setting ``max_page``."""
 
     def __init__(self) -> None:

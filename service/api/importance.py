@@ -10,7 +10,7 @@ from marshmallow import Schema, fields, validate
 from service import evaluation, importance
 from service.api.blueprint import Resource
 from service.api.evaluate import KnownRowsSchema, describe_rows, read_known_rows
-from service.api.fields import Anything, Envelope, text
+from service.api.fields import Anything, Envelope, Whole, text
 from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
@@ -68,14 +68,14 @@ class PermutationSchema(KnownRowsSchema):
     """Rows whose target is known, and how to mix them up."""
 
     metric = text("What gets worse: a metric of `/evaluate`; accuracy or r2 if absent", allow_none=True)
-    repeats = fields.Integer(
+    repeats = Whole(
         strict=True,
         allow_none=True,
         load_default=importance.REPEATS,
         validate=validate.Range(1, importance.MOST_REPEATS),
         metadata={"description": "How often each feature is mixed up"},
     )
-    seed = fields.Integer(
+    seed = Whole(
         strict=True, allow_none=True, load_default=0, validate=validate.Range(0), metadata={"description": "Of chance"}
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 from flask import Response, request, url_for
@@ -10,7 +9,7 @@ from marshmallow import Schema, fields
 
 from service.api.blueprint import Resource
 from service.api.conditions import check_conditions, tag_of, tagged
-from service.api.fields import SCALAR, Anything, Envelope, PageLimit, text
+from service.api.fields import SCALAR, Anything, Envelope, Moment, PageLimit, text
 from service.api.json import answer
 from service.api.state import recent, store
 from service.core.parameters import DEFAULTS
@@ -157,10 +156,8 @@ class ModelQuery(Envelope):
 
     name = text("Only the versions of this name")
     tag = text("Only models with this tag: `key`, or `key:value`")
-    since = fields.AwareDateTime(
-        default_timezone=UTC, metadata={"description": "Only models made then or later (ISO 8601; UTC unless it says)"}
-    )
-    until = fields.AwareDateTime(default_timezone=UTC, metadata={"description": "Only models made before"})
+    since = Moment("Only models made then or later (ISO 8601; UTC unless it says)")
+    until = Moment("Only models made before")
     limit = PageLimit()
     cursor = text("Where the page begins: taken from the `next` of the page before")
 

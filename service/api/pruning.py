@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, validate, validates_sch
 
 from service import pruning
 from service.api.blueprint import Resource
-from service.api.fields import Envelope, choice
+from service.api.fields import Envelope, Whole, choice
 from service.api.json import answer
 from service.api.models import REFERENCE, ModelSchema, SummarySchema, link_model, show_model, summarize_model
 from service.api.state import store
@@ -75,7 +75,7 @@ class PruneSchema(Envelope):
 
     alpha = Amount("The risk per unit of weight that a leaf must be worth")
     cp = Amount("The same as a share of the root's risk")
-    leaves = fields.Integer(
+    leaves = Whole(
         strict=True,
         validate=validate.Range(1),
         metadata={"description": "The largest subtree of at most so many leaves"},

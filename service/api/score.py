@@ -12,6 +12,7 @@ from service.api.fields import Anything, ClassLabel, Envelope
 from service.api.json import answer
 from service.core.errors import Fault, pointer
 from service.errors import InvalidRequest
+from service.targets import LEAST_WEIGHT
 
 blueprint = Resource("score", __name__, description="Scores of any split")
 
@@ -59,9 +60,14 @@ def check_branches(branches: object) -> None:
             faults.append(Fault(pointer("branches", index), "A branch is an object of classes and their weights."))
             continue
         faults += [
-            Fault(pointer("branches", index, label), "A weight is a number of at least 0.")
+            Fault(pointer("branches", index, label), f"A weight is 0, or a number from {LEAST_WEIGHT:g} on.")
             for label, weight in branch.items()
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0
+            if not _is_weight(weight)
         ]
     if faults:
         raise InvalidRequest("The branches cannot be scored.", faults)
+
+
+def _is_weight(weight: object) -> bool:
+    """As in training: what is less than that is lost where weights are multiplied."""
+    return isinstance(weight, int | float) and type(weight) is not bool and (weight == 0 or weight >= LEAST_WEIGHT)

@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service import auditing, streaming
 from service.api.blueprint import Resource
-from service.api.fields import CELL, COUNTS, NUMBERS, SCALAR, Anything, Envelope, PageLimit, choice, text
+from service.api.fields import CELL, COUNTS, NUMBERS, SCALAR, Anything, Envelope, PageLimit, Whole, choice, text
 from service.api.json import MEDIA_TYPE, answer
 from service.api.models import REFERENCE, SummarySchema, next_url, summarize_model
 from service.api.state import followers, recent, settings, store
@@ -91,14 +91,12 @@ MARGIN = {
 class SplitsQuery(Envelope):
     """Which candidates to list."""
 
-    node = fields.Integer(
-        validate=validate.Range(0), metadata={"description": "Only this node; all, breadth first, if absent"}
-    )
+    node = Whole(validate=validate.Range(0), metadata={"description": "Only this node; all, breadth first, if absent"})
     feature = text("Only splits on this feature")
     type = choice("Only splits of this type", *_TYPES)
     chosen = fields.Boolean(metadata={"description": "Only splits that are, or are not, in the tree"})
     admissible = fields.Boolean(metadata={"description": "Only splits that could, or could not, have been chosen"})
-    top = fields.Integer(validate=validate.Range(1), metadata={"description": "Only the best so many of each node"})
+    top = Whole(validate=validate.Range(1), metadata={"description": "Only the best so many of each node"})
     measure = text("Rank by this measure instead of the model's own criterion")
     sort = choice("`rank`, or `position`: by feature and cut", "rank", "position", load_default="rank")
     limit = PageLimit()

@@ -8,7 +8,7 @@ from flask import Response
 from marshmallow import Schema, fields, validate
 
 from service.api.blueprint import Resource
-from service.api.fields import Anything, Envelope
+from service.api.fields import Anything, Envelope, Whole
 from service.api.jobs import A_JOB, JobSchema, answer_job, queue_for
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
@@ -47,12 +47,12 @@ _NODE = {
 class StabilityQuery(Envelope):
     """How to draw."""
 
-    resamples = fields.Integer(
+    resamples = Whole(
         load_default=100,
         validate=validate.Range(1, MOST_RESAMPLES),
         metadata={"description": "How often all training rows are drawn, with replacement"},
     )
-    seed = fields.Integer(load_default=0, validate=validate.Range(0), metadata={"description": "Of chance"})
+    seed = Whole(load_default=0, validate=validate.Range(0), metadata={"description": "Of chance"})
 
 
 class StabilitySchema(Schema):

@@ -17,6 +17,7 @@ from service.api.fields import (
     JsonObject,
     TargetNames,
     TrainingData,
+    Whole,
     choice,
     text,
 )
@@ -101,7 +102,7 @@ class TrainingSchema(Envelope):
     retain = choice(
         "What is kept for the audit; else as the service is set", "data", "summary", "none", allow_none=True
     )
-    summary_splits = fields.Integer(
+    summary_splits = Whole(
         strict=True,
         validate=validate.Range(1, 1000),
         allow_none=True,

@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from service import what_if
 from service.api.blueprint import Resource
-from service.api.fields import Envelope, JsonObject, text
+from service.api.fields import Envelope, JsonObject, Whole, text
 from service.api.json import answer
 from service.api.models import REFERENCE, SummarySchema, summarize_model
 from service.api.splits import SplitSchema
@@ -45,7 +45,7 @@ _NAMES = set(_DESCRIBED["properties"])
 class DescribedSplitSchema(Envelope):
     """A split and where it is to be scored."""
 
-    node = fields.Integer(load_default=0, strict=True, validate=validate.Range(0), metadata={"default": 0})
+    node = Whole(load_default=0, strict=True, validate=validate.Range(0), metadata={"default": 0})
     feature = text("The feature that is split", required=True)
     split = JsonObject(_DESCRIBED, required=True)
 

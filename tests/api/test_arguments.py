@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from marshmallow import fields
+
+from service.api.fields import Envelope, Moment, Whole
 
 if TYPE_CHECKING:
     from flask.testing import FlaskClient
 
     from tests.api.conftest import Expect
 
+FAR = 10**23
 SCORE = '{"branches": [{"T": 2, "F": 1}, {"T": 1}]}'
 
 
@@ -33,6 +37,28 @@ def test_other_types(client: FlaskClient, problem_of: Expect, content_type: str 
     """Any other media type, and none, is a 415 that says what to send (S6)."""
     response = client.post("/splits/score", data=SCORE, content_type=content_type)
     assert "JSON" in problem_of(response, 415)["detail"].upper()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/models/golf/stability?seed={far}", "/audit-log/verify?number={far}&sha256=" + "0" * 64,
+     "/audit-log?since=0001-01-01T00:00:00%2B14:00", "/models?until=9999-12-31T23:59:59-14:00"],
+)  # fmt: skip
+@pytest.mark.usefixtures("model")
+def test_out_of_range(client: FlaskClient, places_of: Expect, address: str) -> None:
+    """Numbers of more than 64 bits, and times outside all years in UTC, are a 422 that names the argument."""
+    name = address.partition("?")[2].partition("=")[0]
+    assert list(places_of(client.get(address.format(far=FAR)), 422)) == [f"?{name}"]
+
+
+def test_every_argument_has_a_range() -> None:
+    """No body and no query takes whole numbers or times as they come."""
+    kinds = Envelope.__subclasses__()
+    found = [field for kind in kinds for field in kind._declared_fields.values()]
+    assert len(found) > 50
+    for field in found:
+        assert isinstance(field, Whole) or not isinstance(field, fields.Integer), field
+        assert isinstance(field, Moment) or not isinstance(field, fields.DateTime), field
 
 
 def test_content_encoding(client: FlaskClient, problem_of: Expect) -> None:

@@ -49,6 +49,8 @@ def test_multiway(client: FlaskClient) -> None:
         ({"branches": [{"a": 1}, {"a": -1, "b": "2"}]}, "/branches/1/a"),
         ({"branches": [{"a": 1}, {"a/b": "2"}]}, "/branches/1/a~1b"),
         ({"branches": [{"a": True}]}, "/branches/0/a"),
+        ({"branches": [{"a": 1e-320, "b": 1}]}, "/branches/0/a"),
+        ({"branches": [{"a": 1e308}, {"a": 1e308}]}, "/branches"),
         ({"branches": [{"a": None}]}, "/branches/0/a"),
         ({"branches": [{"a": 1}, {"b": 1}], "positive_class": "c"}, "/positive_class"),
         ({"branches": [{"a": 1}, {"b": 1}], "positive_class": 1}, "/positive_class"),
