@@ -16,13 +16,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.audit import rate_table
 from service.core.batch import Batch
 from service.core.c45 import charge, price_cuts
+from service.core.candidates import Lack
 from service.core.criteria import Floats
 from service.core.judge import Reason, find_limited, has_limits, judge_gains
 from service.core.learner import Learner
-from service.core.lines import Line
-from service.core.listing import SIDE_BY_SIDE
+from service.core.lines import Line, weigh_lack
+from service.core.listing import SIDE_BY_SIDE, score_table
 from service.core.objective import Objective
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
@@ -36,7 +38,7 @@ Reasons: TypeAlias = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """What is said of every cut of a line in order, as `audit.rate_table` has it, and how many count in the price.
+    """What is said of all candidates of a line in order, as `audit.rate_table` has it; how many count in the price.
 
     ``within`` is what ranks them within their feature where the score does not, ``other`` the score by another measure.
     """
@@ -51,6 +53,9 @@ class Rated:
 def can_count(learner: Learner, batch: Batch, line: Line) -> bool:
     """True where the cuts of a line of a batch of one node are rated by counts; too few are not worth it."""
     plain = batch.tally.counts_rows and learner.directions is None
+    if len(line.missing):
+        directed = batch.tally.classes > 0 and line.lack is Lack.DIRECTED and learner.parameters.cut_penalty is None
+        return plain and directed and bool(line.ends.any())
     return can_rate(learner, batch) and plain and int(np.count_nonzero(line.ends)) >= SIDE_BY_SIDE
 
 
@@ -93,29 +98,57 @@ class Rater:
         return limited, content
 
     def rate(self, line: Line, measure: str | None = None) -> Rated:
-        """Every cut of a line, also by another ``measure``."""
-        objective, count = self._learner.objective, int(np.count_nonzero(line.ends))
-        tried, price, at = self._count_tried(line), None, 0
+        """All candidates of a line, also by another ``measure``."""
+        objective, count = self._learner.objective, _count_candidates(line)
+        tried, price = self._count_tried(line), None
         if tried is not None:
             price = price_cuts(objective.criterion.family.weigh(objective.alter(self._batch.stats)), tried)
-        reason, score = np.empty(count + SIDE_BY_SIDE, np.uint8), np.empty(count + SIDE_BY_SIDE)
+        reason, score = np.empty(count + 2 * SIDE_BY_SIDE, np.uint8), np.empty(count + 2 * SIDE_BY_SIDE)
         within = np.empty_like(score) if self._by_gain else None
         other = np.empty_like(score) if measure else None
-        for place, branches in self._walk(line, scored=measure is None):
-            altered, some = objective.alter(branches), slice(at, at := at + len(place))
+        for some, place, branches in self._list(line, scored=measure is None):
+            altered = objective.alter(branches)
             selects, score[some] = self._rate(place, altered, price)
             reason[some] = self._judge(line.feature, place, selects)
             if within is not None:
                 within[some] = np.where(reason[some] == 0, selects, -np.inf)
             if measure and other is not None:
                 other[some] = self._score(altered, measure)
+        for table in weigh_lack(self._batch, line):
+            reason[count - 1 :], selects, score[count - 1 :], _ = rate_table(
+                self._learner, self._batch, line.block, table
+            )
+            if within is not None:
+                within[count - 1 :] = selects
+            if measure and other is not None:
+                other[count - 1 :] = score_table(objective, table, measure)
         return Rated(tried, reason[:count], score[:count], *(a if a is None else a[:count] for a in (within, other)))
 
     def score(self, line: Line, measure: str) -> Floats:
-        """(cut,) one measure of every cut of a line, as `listing.score_branches`."""
-        alter = self._learner.objective.alter
-        found = [self._score(alter(branches), measure) for _, branches in self._walk(line, scored=False)]
-        return np.concatenate(found)[: np.count_nonzero(line.ends)]
+        """(candidate,) one measure of all candidates of a line, as `listing.score_branches`."""
+        objective, count = self._learner.objective, _count_candidates(line)
+        score = np.empty(count + 2 * SIDE_BY_SIDE)
+        for some, _, branches in self._list(line, scored=False):
+            score[some] = self._score(objective.alter(branches), measure)
+        for table in weigh_lack(self._batch, line):
+            score[count - 1 :] = score_table(objective, table, measure)
+        return score[:count]
+
+    def _list(self, line: Line, *, scored: bool) -> Iterator[tuple[slice, Ints, Floats]]:
+        """Which candidates come next, how many rows but one are on the left of each, and their branches.
+
+        Where something is missing each cut is two candidates: with that on the left, and with that on the right.
+        """
+        tally, missing, begin = self._batch.tally, len(line.missing), 0
+        for place, branches in self._walk(line, scored=scored):
+            first, begin = begin, begin + len(place) * (1 + (missing > 0))
+            if not missing:
+                yield slice(first, begin), place, branches
+                continue
+            lacking = np.bincount(tally.label_entries.take(line.missing), minlength=tally.classes)[:, None, None]
+            moved = np.stack([branches[:, 0] + lacking, branches[:, 1] - lacking], axis=1)
+            yield slice(first, begin, 2), place + missing, moved
+            yield slice(first + 1, begin, 2), place, branches
 
     def _walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats]]:
         return _walk(self._batch, line) if self._sums is None else self._sums.walk(line, scored=scored)
@@ -158,6 +191,12 @@ class Rater:
         if self._batch.used is not None and self._batch.used[0, feature]:
             reason[:] = Reason.USED_ON_PATH
         return reason
+
+
+def _count_candidates(line: Line) -> int:
+    """Cuts; where something is missing twice as many, and what is missing against what is not."""
+    cuts = int(np.count_nonzero(line.ends))
+    return 2 * cuts + 1 if len(line.missing) else cuts
 
 
 def _repeat_node(objective: Objective, batch: Batch) -> Floats:

@@ -110,6 +110,15 @@ def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts]:
     return add_neighbours(batch, line, _build(batch, line, None, cut, parts.sum(batch.tally), scored=False)), parts
 
 
+def pick_directed(batch: Batch, line: Line, cut: Ints) -> list[Candidates]:
+    """Both candidates of each of some cuts of a line with gaps, after the places ``cut``, and what is missing."""
+    if not len(cut):
+        return weigh_lack(batch, line)
+    left = batch.tally.accumulate(line.entry[None], ZERO, cut, np.zeros_like(cut), by_entry=True, scored=False)[0]
+    both = _build(batch, line, _total(batch, line), cut, left, scored=False)
+    return [add_neighbours(batch, line, both), *weigh_lack(batch, line)]
+
+
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:
     """What is missing against what is not, where that is a candidate."""
     total = _total(batch, line)

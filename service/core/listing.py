@@ -96,6 +96,14 @@ def gather_branches(table: Candidates, place: Ints) -> tuple[Floats, Floats | No
     return np.ascontiguousarray(table.branches[:, :, at]), table.take_gone(at)
 
 
+def score_table(objective: Objective, table: Candidates, measure: str) -> Floats:
+    """(candidate,) one measure of all candidates of a table."""
+    place = np.arange(len(table.segment))
+    few = len(place) < SIDE_BY_SIDE
+    branches, gone = gather_branches(table, place) if few else (table.branches, table.gone)
+    return score_branches(objective, branches, gone, measure)[: len(place)]
+
+
 def score_branches(objective: Objective, branches: Floats, gone: Floats | None, measure: str) -> Floats:
     """(candidate,) one measure of ``branches: (channel, branch, candidate)`` and what is ``gone``: see `rate`."""
     altered = objective.alter(branches)

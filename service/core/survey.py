@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from service.core.audit import Audited, judge_candidates, weigh_run
 from service.core.batch import Batch
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.lines import Line, pick_cuts
+from service.core.lines import Line, pick_cuts, pick_directed
 from service.core.listing import Listing
 from service.core.ranking import Margin, count_better
 from service.core.rescore import Restated
@@ -196,6 +196,11 @@ def weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) -> 
     if line is None:
         found = weigh_run(learner, batch, np.array([feature]))
         listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
+    elif len(line.missing):
+        # two candidates of each cut, and last what is missing
+        cuts, (some, index) = line.find_cuts(), np.unique(inside // 2, return_inverse=True)
+        found = line.block, pick_directed(batch, line, cuts[some[some < len(cuts)]]), None
+        listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(2 * index + inside % 2)
     else:
         table, parts = pick_cuts(batch, line, line.find_cuts()[inside])
         found = line.block, [table], parts

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from service.core.audit import Audited, find_chosen, judge_candidates, rate_table, rebuild_batch, weigh_run
 from service.core.batch import Batch
+from service.core.branches import adds_up
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.count_cuts import Rated, Rater, can_count, can_rate
 from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
-from service.core.lines import Line, can_line, draw_line, walk_cuts
-from service.core.listing import SIDE_BY_SIDE, gather_branches, score_branches
+from service.core.lines import Line, draw_line, walk_cuts
+from service.core.listing import score_table
 from service.core.parallel import run_parallel
 from service.core.rescore import Restated
 from service.core.statistics import Ints
@@ -81,15 +82,19 @@ def _weigh_feature(
     audited: Audited, batch: Batch, node: int, rater: Rater | None, measure: str | None, feature: int
 ) -> _Weighed:
     learner = audited.learner
-    if can_line(learner, batch, feature):
+    numeric = learner.features[feature].feature.kind == "numeric"
+    if numeric and adds_up(batch.tally):
         line = draw_line(learner, batch, feature)
-        if line.ends.any():  # else it is constant, which is a candidate as well
-            counted = rater is not None and can_count(learner, batch, line)
+        counted = rater is not None and can_count(learner, batch, line)
+        # of a constant, which is a candidate as well, there are no cuts
+        if counted or (line.ends.any() and not len(line.missing)):
             rated = rater.rate(line, measure) if rater and counted else _walk(learner, batch, line)
             rival, gain = -1, -np.inf
             if rated.within is not None:
                 rival, gain = find_rival(learner, batch, feature, rated.reason, rated.within, rated.within)
             forms = np.broadcast_to(np.uint8(Form.THRESHOLD), len(rated.score))
+            if len(line.missing):
+                forms = np.append(forms[1:], np.uint8(Form.MISSING))
             return _Weighed(line, rated.tried, forms, rated.score, rated.reason, rival, gain, rated.other)
     found = judge_candidates(
         learner, audited.target, batch, np.array([node]), [weigh_run(learner, batch, np.array([feature]))]
@@ -208,10 +213,6 @@ def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater 
         return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
     if rater is not None and can_count(audited.learner, survey.batch, line):
         return rater.score(line, measure)
-    parts = []
-    for table in walk_cuts(survey.batch, line, scored=False):
-        place = np.arange(len(table.segment))
-        few = len(place) < SIDE_BY_SIDE
-        branches, gone = gather_branches(table, place) if few else (table.branches, table.gone)
-        parts.append(score_branches(objective, branches, gone, measure)[: len(place)])
-    return np.concatenate(parts)
+    return np.concatenate(
+        [score_table(objective, table, measure) for table in walk_cuts(survey.batch, line, scored=False)]
+    )

@@ -10,6 +10,7 @@ import pytest
 from service.core.audit import list_candidates
 from service.core.ranking import rank_by
 from service.core.surveyor import survey_by, survey_node, survey_twice
+from service.rendering.candidates import show_candidates
 from tests.core.making import audit, classes, grow, numbers
 
 PARAMETERS: list[dict[str, Any]] = [
@@ -41,3 +42,44 @@ def test_ranks_where_the_best_cuts_starve(parameters: dict[str, Any]) -> None:
         assert both[0].find_ranks(place).tolist() == listing.rank.tolist()
         for by in (both[1], survey_by(audited, survey, measure)):
             assert by.find_ranks(place).tolist() == rank_by(audited.learner, listing, measure, place).tolist()
+
+
+GAPS: list[dict[str, Any]] = [
+    {"criterion": "gini"},
+    {"criterion": "entropy", "min_samples_leaf": 9},
+    {"criterion": "gain_ratio", "min_samples_leaf": 3},
+    {"criterion": "gini_gain_ratio", "selection": "c45", "class_weight": "balanced"},
+    {"criterion": "gini", "missing": "branch"},
+    {"criterion": "gain_ratio", "selection": "c45", "missing": "fractional"},
+]
+
+
+@pytest.mark.parametrize("parameters", GAPS, ids=str)
+@pytest.mark.parametrize("marked", ["ab", "abc"])
+def test_numbers_with_gaps_are_surveyed_as_they_are_listed(parameters: dict[str, Any], marked: str) -> None:
+    """Each cut twice, missing values left and right, and those against the others: scores, reasons and ranks agree."""
+    source, rows = np.random.default_rng(7), 400
+    cells = source.normal(size=(4, rows)).round(2)
+    cells[3] = source.integers(0, 4, rows)
+    marks = np.array(list(marked))[((cells[0] > 0.3) + (source.random(rows) < 0.2)) % len(marked)]
+    cells[:2][source.random((2, rows)) < 0.2] = np.nan
+    cells[3, source.random(rows) < 0.5] = np.nan
+    target = classes(marks.tolist())
+    columns = [numbers(f"x{i}", [None if np.isnan(cell) else cell for cell in line]) for i, line in enumerate(cells)]
+    audited = audit(grow(columns, target, {"max_depth": 1, **parameters}), target)
+    listing = list_candidates(audited, np.array([0]))
+    place = np.arange(len(listing.rank))
+    survey = survey_node(audited, 0)
+    assert np.concatenate(survey.score).tolist() == listing.score.tolist()
+    assert np.concatenate(survey.reason).tolist() == listing.reason.tolist()
+    assert survey.find_ranks(place).tolist() == listing.rank.tolist()
+    assert survey.chosen.tolist() == np.flatnonzero(listing.chosen).tolist()
+    both = survey_twice(audited, 0, "goodness")
+    for by in (both[1], survey_by(audited, survey, "goodness")):
+        assert by.find_ranks(place).tolist() == rank_by(audited.learner, listing, "goodness", place).tolist()
+    for feature in range(4):
+        begin, end = survey.begin[feature], survey.begin[feature + 1]
+        for asked in (place[begin:end], place[begin:end:3], place[end - 1 : end]):
+            some = survey.list_some(audited, feature, asked, listing.rank[asked])
+            shown = show_candidates(audited, some, np.arange(len(asked)), some.rank)
+            assert shown == show_candidates(audited, listing, asked, listing.rank[asked])
