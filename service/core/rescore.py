@@ -50,6 +50,12 @@ class Restated:
         values = self._target.values
         return values is not None and bool(values.min() >= 0)
 
+    def prepare(self) -> None:
+        """Make what the measures that are shown of a number need."""
+        for statistic in ("deviance", "deviations"):
+            if self.can_have(statistic):
+                self.get(statistic)
+
     def get(self, statistic: Statistic) -> Batch:
         """The batch by that statistic."""
         with self._lock:

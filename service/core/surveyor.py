@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -64,14 +64,19 @@ def _survey(audited: Audited, node: int, measure: str | None = None) -> tuple[Su
     if measure not in audited.learner.objective.measures():
         measure = None
     rater = Rater(audited.learner, batch) if can_rate(audited.learner, batch) else None
-    weigh = partial(_weigh_feature, audited, batch, node, rater, measure)
-    found = run_parallel(weigh, range(len(audited.learner.features)))
+    restated, features = Restated(audited.target, batch), range(len(audited.learner.features))
+    tasks: list[Callable[[], _Weighed | None]] = [
+        partial(_weigh_feature, audited, batch, node, rater, measure, feature) for feature in features
+    ]
+    if rater is not None and not batch.tally.classes:
+        tasks.insert(0, restated.prepare)  # which what is shown would wait for
+    found = [each for each in run_parallel(lambda task: task(), tasks) if each is not None]
     none = np.empty(0, np.int64)
     survey = Survey(
         node, batch, np.cumsum([0, *(len(each.score) for each in found)]), [each.line for each in found],
         [each.tried for each in found], [each.form for each in found], audited.learner.objective.criterion.measure,
         [each.score for each in found], [each.reason for each in found], np.empty(0), none, none,
-        Restated(audited.target, batch),
+        restated,
     )  # fmt: skip
     survey = replace(survey, highest=_find_highest(survey))
     survey = replace(survey, ahead=_find_ahead(audited, survey, found))
