@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from service.core.batch import Batch
 from service.core.branches import adds_up
 from service.core.candidates import (
+    NO_ROUTE,
     Block,
     Candidates,
     Form,
     Lack,
-    Slots,
     Totals,
-    build_binary,
     weigh_missing,
 )
 from service.core.cuts import Cuts, build_cuts
@@ -127,16 +126,37 @@ def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:
 
 def _build(batch: Batch, line: Line, total: Totals | None, cut: Ints, left: list[Ints], *, scored: bool) -> Candidates:
     """Without the rows beside the cuts, which scores do not need."""
-    node, none = np.zeros_like(cut), np.empty(0, np.int64)
     if total is not None:
-        slots = Slots(node, cut, cut + 1, left, none)
-        return build_binary(Form.THRESHOLD, slots, cut, total, batch.tally, line.block)[0]
+        return total.set_apart(_build_gapped(batch, total, cut, left), batch.tally, line.block)
+    node, none = np.zeros_like(cut), np.empty(0, np.int64)
     candidates = build_cuts(batch.nodes(), Cuts(node, node, cut, left, cut + 1, none, none))
     if scored or batch.tally.classes:
         return candidates
     right = [np.take(whole, node, axis=1) - part for whole, part in zip(batch.sums, left, strict=True)]
     branches = np.stack([batch.tally.combine(left, node), batch.tally.combine(right, node)], axis=1)
     return replace(candidates, branches=branches)
+
+
+def _build_gapped(batch: Batch, total: Totals, cut: Ints, left: list[Ints]) -> Candidates:
+    """As `candidates.build_binary`, of one segment where something is missing."""
+    node = np.zeros_like(cut)
+    # rows are counted as one sum more
+    known, left = [*total.known, total.known_rows[None]], [*left, cut[None] + 1]
+    gone = [np.broadcast_to(part, (len(part), len(cut))) for part in (*total.missing, total.missing_rows[None])]
+    right = [whole - part for whole, part in zip(known, left, strict=True)]
+    if total.lack is Lack.DIRECTED:
+        joined = [[part + away for part, away in zip(side, gone, strict=True)] for side in (left, right)]
+        ways, to = [[joined[0], right], [left, joined[1]]], [0, 1]
+    else:
+        ways, to = ([[left, right, gone]], [2]) if total.lack is Lack.BRANCH else ([[left, right]], [NO_ROUTE])
+    stats = np.array([[batch.tally.combine(side[:-1], node) for side in way] for way in ways])
+    rows = np.array([[side[-1][0] for side in way] for way in ways])
+    channels, branches = stats.shape[2], stats.shape[1]
+    position = np.add.outer(2 * cut, np.arange(len(ways))).ravel()
+    return Candidates(
+        Form.THRESHOLD, np.zeros_like(position), position, np.tile(to, len(cut)),
+        np.moveaxis(rows, 0, -1).reshape(branches, -1), stats.transpose(2, 1, 3, 0).reshape(channels, branches, -1),
+    )  # fmt: skip
 
 
 def _total(batch: Batch, line: Line) -> Totals | None:

@@ -84,7 +84,8 @@ class _Swept:
             tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
         walk = Walk(line)
         for number, table in enumerate(walk_line(batch, line, scored=scored)):
-            whole = add_neighbours(batch, line, table) if table.form == Form.THRESHOLD else table
+            bare = scored or table.form != Form.THRESHOLD  # scores do not need to know what is beside
+            whole = table if bare else add_neighbours(batch, line, table)
             yield (line.block, [whole], Stretch(walk, number)), tried
 
 
