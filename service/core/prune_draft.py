@@ -14,10 +14,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from service.core.criteria import Floats
 from service.core.encoding import CodedFeature
 from service.core.entries import Entries
 from service.core.prune_cost import count_below, number_preorder
 from service.core.prune_route import Flow, Router
+from service.core.quantities import sum_weights
 from service.core.schema import Target
 from service.core.statistics import Ints, Tally
 from service.core.tree import LeafReason, Tree
@@ -106,6 +108,12 @@ class Draft:
         sums = [self._add_up(part) for part in tally.sum(self.flow.at, nodes)]
         self.counts = tally.combine(sums, np.zeros(nodes, np.int64))
         self.rows = self._add_up(np.bincount(self.flow.at, minlength=nodes)[None])[0]
+
+    def sum_classes(self, flow: Flow, groups: int) -> Floats:
+        """(class, group) the class weights of entries, which are at groups instead of nodes: exact in any order."""
+        classes = max(len(self.target.classes), 1)
+        label = 0 if self.target.codes is None else self.target.codes[flow.row].astype(np.int64)
+        return sum_weights(flow.weight, label * groups + flow.at, classes * groups).reshape(classes, groups)
 
     def _add_up(self, leaves: Ints) -> Ints:
         """(..., node) the sums of all that is below each node, itself included."""

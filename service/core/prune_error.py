@@ -126,24 +126,18 @@ class ErrorPruner:
         flow = draft.flow
         above = draft.find_above(at[open_], flow.at)
         inside = above >= 0
-        if not draft.router.parts:
+        if not draft.router.parts_rows:
             # what is in the branch already stays where it is
             inside &= draft.find_above(largest[open_], flow.at) < 0
-        moved = _merge(flow.take(inside).move(largest[open_][above[inside]]), draft.router.parts)
+        moved = _merge(flow.take(inside).move(largest[open_][above[inside]]), draft.router.parts_rows)
         joined = flow.take(~inside).join(draft.send(moved))
         leaves = np.flatnonzero(draft.alive & ~draft.inner)
         of_branch = draft.find_above(largest[open_], leaves)
         leaves, of_branch = leaves[of_branch >= 0], of_branch[of_branch >= 0]
         place = np.full(len(draft.alive), -1)
         place[leaves] = np.arange(len(leaves))
-        held = np.flatnonzero(place[joined.at] >= 0)
-        codes = draft.target.codes
-        if codes is None:
-            return joined, branch
-        key = codes[joined.row[held]].astype(np.int64) * len(leaves) + place[joined.at[held]]
-        weight = None if joined.weight is None else joined.weight[held]
-        counts = np.bincount(key, weight, len(draft.counts) * len(leaves)).astype(np.float64)
-        counts = counts.reshape(len(draft.counts), -1)
+        held = joined.move(place[joined.at])
+        counts = draft.sum_classes(held.take(held.at >= 0), len(leaves))
         branch[open_] = np.bincount(of_branch, self._estimate(counts), len(open_))
         return joined, branch
 

@@ -96,11 +96,12 @@ def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objecti
         prediction=np.where(anew, prediction, tree.prediction),
         score=tree.score.copy(), missing_to=tree.missing_to.copy(), category_branch=tree.category_branch.copy(),
     )  # fmt: skip
-    known = _count_known(draft, tree, node, place) if draft.router.parts else tree.counts
+    parts_rows = draft.router.parts_rows
+    known = _count_known(draft, tree, node, place) if parts_rows else tree.counts
     for at in np.flatnonzero(touched & ~tree.is_leaf).tolist():
         first = int(tree.first_child[at])
         parts = known[:, first : first + int(tree.branches[at])]
-        gone = tree.counts[:, [at]] - parts.sum(1, keepdims=True) if draft.router.parts else None
+        gone = tree.counts[:, [at]] - parts.sum(1, keepdims=True) if parts_rows else None
         branches = objective.alter(parts)[:, :, None]
         tree.score[at] = objective.score(branches, branches.sum(1), objective.alter_gone(gone))[0]
     _note_routes(draft, tree, node, place)
@@ -110,18 +111,15 @@ def _renew(draft: Draft, tree: Tree, node: Ints, place: Ints, objective: Objecti
 def _count_known(draft: Draft, tree: Tree, node: Ints, place: Ints) -> Floats:
     """(class, node) what came to each child of a split with other rows than in growth without being parted there."""
     touched, content = draft.touched[node], draft.content[node]
-    row, at, weight = draft.flow.row, place[draft.flow.at], draft.flow.weight
-    known = np.zeros((len(tree.classes), tree.nodes))
-    codes = draft.target.codes
-    while len(row) and codes is not None and weight is not None:
-        inside = np.flatnonzero(tree.parent[at] >= 0)
-        row, at, weight = row[inside], at[inside], weight[inside]
-        above = tree.parent[at]
+    flow, known = draft.flow.move(place[draft.flow.at]), []
+    while len(flow.row):
+        flow = flow.take(tree.parent[flow.at] >= 0)
+        above = tree.parent[flow.at]
         here = np.flatnonzero(touched[above])
-        here = here[draft.router.read(row[here], content[above[here]]) >= 0]
-        np.add.at(known, (codes[row[here]], at[here]), weight[here])
-        at = above
-    return known
+        here = here[draft.router.read(flow.row[here], content[above[here]]) >= 0]
+        known.append(flow.take(here))
+        flow = flow.move(above)
+    return draft.sum_classes(known[0].join(*known[1:]), tree.nodes)
 
 
 def _note_routes(draft: Draft, tree: Tree, node: Ints, place: Ints) -> None:

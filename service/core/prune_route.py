@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
 from service.core.encoding import CodedFeature
+from service.core.quantities import sum_weights
 from service.core.statistics import Ints
 from service.core.tree import Tree, find_heaviest_branches
 
@@ -31,12 +32,12 @@ class Flow:
         """Some of the entries."""
         return Flow(self.row[inside], None if self.weight is None else self.weight[inside], self.at[inside])
 
-    def join(self, other: Flow) -> Flow:
-        """The entries of both."""
-        weight = None
-        if self.weight is not None and other.weight is not None:
-            weight = np.concatenate([self.weight, other.weight])
-        return Flow(np.concatenate([self.row, other.row]), weight, np.concatenate([self.at, other.at]))
+    def join(self, *others: Flow) -> Flow:
+        """The entries of all, which have weights or have none."""
+        flows = (self, *others)
+        weights = [flow.weight for flow in flows if flow.weight is not None]
+        row, at = (np.concatenate([getattr(flow, name) for flow in flows]) for name in ("row", "at"))
+        return Flow(row, np.concatenate(weights) if weights else None, at)
 
 
 class Router:
@@ -50,6 +51,8 @@ class Router:
     def __init__(self, tree: Tree, features: Sequence[CodedFeature], *, one_vs_rest: bool = False) -> None:
         self.tree, self.features, self.one_vs_rest = tree, features, one_vs_rest
         self.parts = getattr(tree, "share", None) is not None
+        # else no row lacks a value, nor has it a category that a node has not seen
+        self.parts_rows = self.parts and any(one.has_missing or one.feature.kind != "numeric" for one in features)
         self.heaviest = find_heaviest_branches(tree)
 
     def read(self, row: Ints, node: Ints, *, rest: bool = True) -> Ints:
@@ -85,7 +88,7 @@ class Router:
 
     def send(self, flow: Flow, content: Ints, inner: NDArray[np.bool_]) -> Flow:
         """Entries down to leaves, all those of a node at once; node i has the split of ``content[i]`` if ``inner``."""
-        arrived = flow.take(~inner[flow.at])
+        arrived = [flow.take(~inner[flow.at])]
         moving = flow.take(inner[flow.at])
         while len(moving.row):
             split = content[moving.at]
@@ -96,16 +99,16 @@ class Router:
             else:
                 branch = np.where(lost, self.heaviest[split], branch)
                 moving = moving.move(self.tree.first_child[split] + branch)
-            arrived = arrived.join(moving.take(~inner[moving.at]))
+            arrived.append(moving.take(~inner[moving.at]))
             moving = moving.take(inner[moving.at])
-        return arrived
+        return arrived[0].join(*arrived[1:])
 
     def _part(self, flow: Flow, split: Ints, branch: Ints) -> Flow:
         """Entries at the children; those without a branch (-1) at each by its share of the known weight."""
         tree = self.tree
         weight = np.ones(len(flow.row)) if flow.weight is None else flow.weight
         known = np.flatnonzero(branch >= 0)
-        came = np.bincount(tree.first_child[split[known]] + branch[known], weight[known], tree.nodes)
+        came = sum_weights(weight[known], tree.first_child[split[known]] + branch[known], tree.nodes)
         lost = np.flatnonzero(branch < 0)
         count = tree.branches[split[lost]]
         entry = np.repeat(lost, count)

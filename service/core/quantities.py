@@ -144,6 +144,15 @@ def split_values(values: Floats, node: Ints, nodes: int, *, roughly: bool = Fals
     return Quantity((high, low), (coarse, fine))
 
 
+def sum_weights(weight: Floats | None, group: Ints, groups: int) -> Floats:
+    """(group,) the sums of ``weight: (entry,)``, None where all are 1: the same in any order."""
+    if weight is None or not len(weight):
+        return np.bincount(group, minlength=groups).astype(np.float64)
+    quantity = split_values(weight, np.zeros(len(weight), np.int64), 1)
+    sums = [np.bincount(group, part, groups).astype(np.int64) for part in quantity.parts]
+    return quantity.join(sums, np.zeros(groups, np.int64))
+
+
 def _are_whole(values: Floats) -> bool:
     some = values[:STEP]
     return bool((np.rint(some) == some).all() and (np.rint(values) == values).all())

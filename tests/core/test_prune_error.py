@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -13,12 +13,14 @@ from service.core.audit import list_candidates
 from service.core.candidates import Form
 from service.core.descend import descend
 from service.core.descend_parts import descend_parts
+from service.core.folds import take_cells
 from service.core.guide import are_floats, lay_out
 from service.core.learn import learn
+from service.core.learner import Sizes
 from service.core.prune_limits import estimate_errors
 from service.core.schema import Column, Target
 from service.core.tree import LeafReason, Tree, find_heaviest_branches
-from tests.core.growing import resolved
+from tests.core.growing import grow_by, random_columns, resolved
 from tests.core.making import audit, classes, grow, labels, numbers
 from tests.core.pruning import SLOWLY, children_of, tables
 
@@ -346,3 +348,24 @@ def test_splits_with_surrogates(table: tuple[list[Column], Target], collapse: bo
     if tree.surrogates is not None and whole.surrogates is not None:
         counts = np.diff(whole.surrogates.start)[kept]
         assert np.diff(tree.surrogates.start).tolist() == np.where(tree.is_leaf, 0, counts).tolist()
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
+def test_the_order_of_rows_changes_nothing(gaps: bool) -> None:
+    """Real weights are summed alike in any order, in raised branches and where rows are parted, too."""
+    for seed in range(3, 6):
+        source = np.random.default_rng(seed)
+        columns = random_columns(source, 300, gaps=gaps)
+        noisy = (source.random(300) < 0.4) ^ (np.nan_to_num(columns[1].values) > 0)
+        target = classes(noisy.astype(int).tolist(), (source.random(300) + 0.1).tolist())
+        order = source.permutation(300)
+        moved = [take_cells(column, order) for column in columns]
+        assert target.codes is not None
+        assert target.weight is not None
+        shuffled = replace(target, codes=target.codes[order], weight=target.weight[order])
+        one, other = (grow_by(Sizes(), *table, {}, "c45") for table in ((columns, target), (moved, shuffled)))
+        assert one.pruning.raised > 0
+        for name in ("feature", "threshold", "counts", "share", "score", "impurity", "probability"):
+            pair = getattr(one.tree, name), getattr(other.tree, name)
+            assert np.array_equal(*pair, equal_nan=True), name
+        assert one.leaf[order].tolist() == other.leaf.tolist()
