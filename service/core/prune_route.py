@@ -63,7 +63,7 @@ class Router:
         tree = self.tree
         branch = np.full(len(row), NO_ROUTE)
         feature = tree.feature[node]
-        for f in np.unique(feature).tolist():
+        for f in np.flatnonzero(np.bincount(feature)).tolist():
             mine = np.flatnonzero(feature == f)
             branch[mine] = self._read_feature(self.features[f], row[mine], node[mine], rest and self.one_vs_rest)
         return branch
