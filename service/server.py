@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy.ma
+import numpy.random  # noqa: F401 - numpy loads both when they are first used, which takes 40 ms of a request
 from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 
