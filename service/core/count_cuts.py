@@ -21,6 +21,7 @@ from service.core.batch import Batch
 from service.core.c45 import charge, price_cuts
 from service.core.candidates import Lack
 from service.core.criteria import Floats
+from service.core.impurities import ENTROPY, look_up_entropy
 from service.core.judge import Reason, find_limited, has_limits, judge_gains
 from service.core.learner import Learner
 from service.core.lines import Line, weigh_lack
@@ -79,6 +80,9 @@ class Rater:
         limited, content = (np.concatenate(each) for each in zip(*told, strict=True))
         self._limited = limited if has_limits(learner.parameters) else None
         self._content = content if self._divides else None
+        self._family = objective.criterion.family
+        if self._divides and self._family is ENTROPY:
+            self._family = look_up_entropy(int(batch.rows[0]))
 
     @property
     def _divides(self) -> bool:
@@ -177,7 +181,7 @@ class Rater:
                 within = objective.score_within(branches, self._node, selection, price=price).ravel()
                 score = objective.score(branches, branches.sum(1), price=price).ravel() if self._by_gain else within
                 return within, score
-            gain = objective.rate(str(objective.criterion.within), branches, self._node).ravel()
+            gain = self._family.gain(branches, self._node).ravel()
             score = objective.score_ratio(gain, self._content[place], price)
             return charge(gain, price) if self._by_gain else score, score
 

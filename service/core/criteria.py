@@ -38,15 +38,16 @@ def list_number_measures(family: Family) -> dict[str, Measure]:
     }
 
 
-def _only_binary(score: Floats, branches: Floats) -> Floats:
-    """``score`` where the first two branches hold something and no other does, NaN elsewhere."""
-    occupied = branches.sum(0) > 0
-    return np.where(occupied[:2].all(0) & ~occupied[2:].any(0), score, np.nan)
+def _only_binary(score: Floats, weight: Floats) -> Floats:
+    """``score`` where of the branches, of ``weight: (branch, ...)``, the first two hold something alone; else NaN."""
+    occupied = weight > 0
+    binary = occupied[:2].all(0) & ~occupied[2:].any(0)
+    return score if binary.all() else np.where(binary, score, np.nan)
 
 
-def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
-    """PL PR and sum_j abs(P(j/L) - P(j/R)) of the first two branches."""
-    weight = branches[:, :2].sum(0)
+def _class_distance(branches: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """PL PR and sum_j abs(P(j/L) - P(j/R)) of the first two branches, of ``weight: (branch, ...)``."""
+    weight = weight[:2]
     share = divide(branches[:, :2], weight)
     total = weight.sum(0)
     distance: Floats = np.abs(share[:, 0] - share[:, 1]).sum(0)
@@ -55,14 +56,16 @@ def _class_distance(branches: Floats) -> tuple[Floats, Floats]:
 
 def goodness(branches: Floats, node: Floats) -> Floats:  # noqa: ARG001 - as all measures
     """2 PL PR sum_j abs(P(j/L) - P(j/R)) (Larose and Larose 2014, section 8.2: phi), NaN unless there are two."""
-    product, distance = _class_distance(branches)
-    return _only_binary(2.0 * product * distance, branches)
+    weight = branches.sum(0)
+    product, distance = _class_distance(branches, weight)
+    return _only_binary(2.0 * product * distance, weight)
 
 
 def twoing(branches: Floats, node: Floats) -> Floats:  # noqa: ARG001 - as all measures
     """PL PR / 4 (sum_j abs(P(j/L) - P(j/R)))^2 (Breiman et al. 1984, section 4.3), NaN unless there are two."""
-    product, distance = _class_distance(branches)
-    return _only_binary(product / 4.0 * distance * distance, branches)
+    weight = branches.sum(0)
+    product, distance = _class_distance(branches, weight)
+    return _only_binary(product / 4.0 * distance * distance, weight)
 
 
 def _confusion(branches: Floats, positive: int) -> tuple[Floats, Floats, Floats]:
@@ -77,13 +80,13 @@ def _confusion(branches: Floats, positive: int) -> tuple[Floats, Floats, Floats]
 def positive_correctness(branches: Floats, positive: int) -> Floats:
     """TP - FP; NaN unless there are two branches."""
     true_positive, false_positive, _ = _confusion(branches, positive)
-    return _only_binary(true_positive - false_positive, branches)
+    return _only_binary(true_positive - false_positive, branches.sum(0))
 
 
 def true_positive_rate(branches: Floats, positive: int) -> Floats:
     """TP / (TP + FN); NaN without two branches or positives."""
     true_positive, _, total = _confusion(branches, positive)
-    return _only_binary(np.where(total > 0, divide(true_positive, total), np.nan), branches)
+    return _only_binary(np.where(total > 0, divide(true_positive, total), np.nan), branches.sum(0))
 
 
 CLASS_MEASURES: dict[str, Measure] = {

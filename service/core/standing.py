@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +13,8 @@ from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 
 Flags = NDArray[np.bool_]
+FEW = 8
+"""Stretches of fewer scores are no help."""
 
 
 def find_highest(score: Floats, most: int | None) -> Ints:
@@ -20,9 +23,20 @@ def find_highest(score: Floats, most: int | None) -> Ints:
         return np.arange(len(score))
     if most <= 0:
         return np.empty(0, np.int64)
-    level = np.partition(score, len(score) - most)[len(score) - most]
-    above = np.flatnonzero(score > level)
-    return np.sort(np.concatenate([above, np.flatnonzero(score == level)[: most - len(above)]]))
+    near = _find_near(score, most)
+    among = score[near]
+    level = np.partition(among, len(among) - most)[len(among) - most]
+    above = np.flatnonzero(among > level)
+    return np.asarray(near[np.sort(np.concatenate([above, np.flatnonzero(among == level)[: most - len(above)]]))])
+
+
+def _find_near(score: Floats, most: int) -> Ints:
+    """Places of the ``most`` highest scores, and of some more: of what reaches the peak of so many stretches."""
+    stretch = math.isqrt(len(score) // most)
+    if stretch < FEW:
+        return np.arange(len(score))
+    peak = score[: len(score) // stretch * stretch].reshape(-1, stretch).max(1)
+    return np.flatnonzero(score >= np.partition(peak, len(peak) - most)[len(peak) - most])
 
 
 def count_before(
@@ -37,8 +51,9 @@ def count_before(
 
     def count(feature: int) -> tuple[Ints, Ints]:
         part, counted = scores[feature], counts(feature)
-        higher = int(np.count_nonzero(counted & (part > levels[-1])))
-        near = np.flatnonzero(counted & (part >= levels[0]) & (part <= levels[-1]))
+        over = part > levels[-1]
+        higher = int(np.count_nonzero(counted & over))
+        near = np.flatnonzero(counted & (part >= levels[0]) & ~over)
         above = np.searchsorted(levels, part[near])
         equal = part[near] == levels[above]
         below = np.bincount(above, minlength=len(levels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,17 @@ def test_the_highest_are_the_first_of_all_in_order(parts: list[list[float]], mos
     score = [one for part in parts for one in part]
     order = sorted(range(len(score)), key=lambda place: (-score[place], place))
     assert find_highest(np.array(score), most).tolist() == sorted(order[:most])
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 60])
+@pytest.mark.parametrize("digits", [0, 1, 9])
+def test_the_highest_of_very_many(most: int, digits: int) -> None:
+    """So it is where they are looked for among the peaks of stretches, in a curve as well as in noise."""
+    source = np.random.default_rng(most)
+    for score in (source.normal(size=5003), np.sin(np.arange(5003) / 700), -np.abs(np.arange(5003) - 4999.0)):
+        rounded = score.round(digits)
+        expected = np.sort(np.lexsort((np.arange(5003), -rounded))[:most])
+        assert find_highest(rounded, most).tolist() == expected.tolist()
 
 
 @given(parts=SCORES, data=st.data())
