@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from service.core.judge import Reason, find_limited, has_limits, judge_gains
 from service.core.learner import Learner
 from service.core.lines import Line, weigh_lack
 from service.core.listing import SIDE_BY_SIDE, score_table
-from service.core.objective import Objective
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.sum_cuts import Sums
@@ -72,7 +71,6 @@ class Rater:
     def __init__(self, learner: Learner, batch: Batch) -> None:
         self._learner, self._batch, objective = learner, batch, learner.objective
         self._sums = None if batch.tally.classes else Sums(batch)
-        self._node = batch.stats if self._sums else _repeat_node(objective, batch)
         self._by_gain = learner.parameters.selection == "c45"
         self._baseline = float(objective.baseline(batch.stats)[0])
         self._tolerance = float(objective.tolerance(batch.stats, learner.parameters.selection)[0])
@@ -81,8 +79,11 @@ class Rater:
         self._limited = limited if has_limits(learner.parameters) else None
         self._content = content if self._divides else None
         self._family = objective.criterion.family
+        self._total: NDArray[Any] = batch.stats
+        self._node = batch.stats if self._sums else _repeat_node(objective.alter(batch.stats))
         if self._divides and self._family is ENTROPY:
-            self._family = look_up_entropy(int(batch.rows[0]))
+            self._family, self._total = look_up_entropy(int(batch.rows[0])), batch.sums[0]
+            self._node = _repeat_node(self._total)
 
     @property
     def _divides(self) -> bool:
@@ -155,12 +156,13 @@ class Rater:
             yield slice(first + 1, begin, 2), place, branches
 
     def _walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats]]:
-        return _walk(self._batch, line) if self._sums is None else self._sums.walk(line, scored=scored)
+        return _walk(self._batch, line, self._total) if self._sums is None else self._sums.walk(line, scored=scored)
 
     def _score(self, branches: Floats, measure: str) -> Floats:
         objective = self._learner.objective
         counted = self._sums is None and objective.alteration is None
         with np.errstate(invalid="ignore", divide="ignore"):
+            branches = branches.astype(np.float64, copy=False)
             return np.ravel(objective.rate(measure, branches, self._node if counted else branches.sum(1)))
 
     def _count_tried(self, line: Line) -> Floats | None:
@@ -203,15 +205,15 @@ def _count_candidates(line: Line) -> int:
     return 2 * cuts + 1 if len(line.missing) else cuts
 
 
-def _repeat_node(objective: Objective, batch: Batch) -> Floats:
-    """(class, 32, 1) the altered node, so often that its classes are added up in the same order as the branches'."""
-    return np.repeat(objective.alter(batch.stats), SIDE_BY_SIDE, axis=1)[:, :, None]
+def _repeat_node(node: NDArray[Any]) -> NDArray[Any]:
+    """(class, 32, 1) a node (class, 1), so often that its classes are added up in the same order as the branches'."""
+    return np.repeat(node, SIDE_BY_SIDE, axis=1)[:, :, None]
 
 
-def _walk(batch: Batch, line: Line) -> Iterator[tuple[Ints, Floats]]:
+def _walk(batch: Batch, line: Line, total: NDArray[Any]) -> Iterator[tuple[Ints, NDArray[Any]]]:
     """The places of cuts, and their branches (class, 2, 32, cut / 32), some at a time; the last cut comes repeatedly.
 
-    A node that is there 32 times matches such branches.
+    Branches are of the type of the node's ``total: (class, 1)``. A node that is there 32 times matches them.
     """
     cut, tally = line.find_cuts(), batch.tally
     label = tally.label_entries.take(line.entry)
@@ -221,13 +223,13 @@ def _walk(batch: Batch, line: Line) -> Iterator[tuple[Ints, Floats]]:
         place = cut[begin : begin + most]
         place = np.append(place, np.full(-len(place) % SIDE_BY_SIDE, place[-1]))
         end, after = int(place[-1]) + 1, place - first
-        branches = np.empty((tally.classes, 2, len(place)))
+        branches = np.empty((tally.classes, 2, len(place)), total.dtype)
         for one in range(tally.classes - 1):
             # along one axis and without another type numpy lets go of the interpreter
             upto = np.cumsum((label[first:end] == one).astype(np.int64))
             upto += before[one]
             branches[one, 0], before[one] = upto.take(after), upto[-1]
         np.subtract(place + 1, branches[:-1, 0].sum(0), out=branches[-1, 0])
-        np.subtract(batch.stats, branches[:, 0], out=branches[:, 1])
+        np.subtract(total, branches[:, 0], out=branches[:, 1])
         yield place, branches.reshape(tally.classes, 2, SIDE_BY_SIDE, -1)
         first = end

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,11 +133,10 @@ ENTROPY = Family(entropy, concentrate_entropy, weigh_classes)
 
 
 def look_up_entropy(most: int) -> Family:
-    """`ENTROPY` of whole numbers up to ``most``: logarithms are looked up, and gains are the same to the last bit."""
+    """`ENTROPY` of counts, int64, up to ``most``: logarithms are looked up, and gains are the same to the last bit."""
     table = _multiply_log(np.arange(most + 1.0))
 
-    def concentrate(stats: Floats) -> Floats:
-        counts = stats.astype(np.int64)
+    def concentrate(counts: NDArray[Any]) -> Floats:
         return np.asarray(table.take(counts).sum(0) - table.take(counts.sum(0)))
 
     return replace(ENTROPY, concentrate=concentrate)

@@ -117,8 +117,12 @@ class Objective:
 
     def score_ratio(self, gain: Floats, content: Floats, price: Floats | None = None) -> Floats:
         """(...) as `score`, of a criterion that is a ratio, given the gain and the information content."""
+        positive = content > 0
         with np.errstate(invalid="ignore", divide="ignore"):
-            return charge(np.where(content > 0, gain / content, np.nan), price, content)
+            ratio = gain / content
+            if price is not None:
+                ratio -= price / content
+        return ratio if positive.all() else np.where(positive, ratio, np.nan)
 
     def score_within(
         self, branches: Floats, known: Floats, selection: str, gone: Floats | None = None, price: Floats | None = None

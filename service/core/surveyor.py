@@ -152,8 +152,11 @@ def _find_highest(survey: Survey) -> Floats:
     """(feature,) the best score of its admissible candidates; -inf where there is none."""
 
     def find(feature: int) -> float:
-        # several times as fast as a maximum with ``where``
-        return float(np.where(survey.reason[feature] == 0, survey.score[feature], -np.inf).max(initial=-np.inf))
+        score, reason = survey.score[feature], survey.reason[feature]
+        if not len(score):
+            return -np.inf
+        best = int(score.argmax())  # most often the best of all is admissible, and nothing has to be left out
+        return float(score[best] if reason[best] == 0 else np.where(reason == 0, score, -np.inf).max())
 
     return np.array(run_parallel(find, survey.features))
 
