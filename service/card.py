@@ -99,7 +99,7 @@ def _list_features(record: ModelRecord, store: ModelStore, tree: Tree, spans: Fl
         if feature.kind != "numeric":
             one["categories"] = list(feature.categories)
         elif spans is not None:
-            one["range"] = [show_number(float(edge)) for edge in spans[:, place[name]]]
+            one["range"] = [show_number(float(edge)) for edge in spans[:2, place[name]]]
         shown.append(one)
     return shown
 

@@ -11,7 +11,7 @@ import numpy as np
 from service.core.answers import Answers, answer_rows
 from service.core.candidates import Form
 from service.core.conform import conform
-from service.core.counterfactual import Changes, find_changes, find_spans
+from service.core.counterfactual import Changes, complete_spans, find_changes, find_spans
 from service.core.errors import Fault
 from service.core.explain import How, Steps, trace_rows
 from service.core.folds import take_cells
@@ -83,7 +83,7 @@ def explain(
     teller = _Teller(predictor, request.table, columns, answers)
     shown = _show_ways(teller, steps, rows)
     if request.counterfactuals:
-        spans = find_spans(tree) if predictor.spans is None else predictor.spans
+        spans = find_spans(tree) if predictor.spans is None else complete_spans(predictor.spans)
         _add_changes(teller, shown, list(find_changes(tree, guide, columns, answers, spans, steps.count_ends(rows))))
     whole: dict[str, Any] = {}
     if request.shapley:

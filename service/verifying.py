@@ -69,9 +69,7 @@ def log_verification(record: ModelRecord, found: Mapping[str, Any], job_id: str 
 def check_retained(record: ModelRecord) -> None:
     """Raise `NotRetained` unless the model kept its data."""
     if record.retention != "data":
-        raise NotRetained(
-            f'model {record.id} was trained with retain={record.retention!r}: post the training data as "data"'
-        )
+        raise NotRetained(f'model {record.id} has retention {record.retention!r}: post the training data as "data"')
 
 
 def declare_columns(record: ModelRecord) -> dict[str, Declared]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,8 @@ def find_changes(
 ) -> Iterator[Changes]:
     """For each feature that the tree asks for, the least change that alters the answer of each row, where there is one.
 
-    ``answers`` are those of the rows, ``ends: (row,)`` in how many nodes each ends; ``spans: (2, feature)`` the least
-    and greatest training values, NaN for categories. Raises `InvalidData` where more than `MOST_TRIED`
+    ``answers`` are those of the rows, ``ends: (row,)`` in how many nodes each ends; ``spans: (3, feature)``: see
+    `measure_spans`. Raises `InvalidData` where more than `MOST_TRIED`
     values would have to be tried.
     """
     budget = MOST_TRIED
@@ -78,30 +79,48 @@ def find_changes(
 
 
 def find_spans(tree: Tree) -> Floats:
-    """(2, feature) the least and greatest training values that the tree knows of, those beside its thresholds."""
-    spans = np.full((2, len(tree.features)), [[np.inf], [-np.inf]])
+    """(3, feature) as `measure_spans`, of the training values that the tree knows of, those beside its thresholds."""
+    columns = []
     for f, feature in enumerate(tree.features):
-        if feature.kind == "numeric":
-            beside = tree.beside[:, tree.feature == f]
-            beside = beside[np.isfinite(beside)]
-            spans[:, f] = beside.min(initial=np.inf), beside.max(initial=-np.inf)
-    return np.where(np.isfinite(spans), spans, np.nan)
+        known = (tree.feature == f) & np.isfinite(tree.beside)
+        values = (tree.beside_whole if feature.integer else tree.beside)[known]
+        columns.append(Column(feature.name, feature.kind, values))
+    return measure_spans(columns)
 
 
 def measure_spans(columns: Sequence[Column]) -> Floats:
-    """(2, column) the least and greatest finite numbers; NaN for categories, and where there is none."""
-    spans = np.full((2, len(columns)), np.nan)
+    """(3, column) the least and the greatest finite number, and half of how far they are apart, exact for whole ones.
+
+    NaN for categories, and where there is no number.
+    """
+    spans = np.full((3, len(columns)), np.nan)
     for place, column in enumerate(columns):
         if column.kind != "numeric":
             continue
         values = column.values if column.missing is None else column.values[~column.missing]
-        if len(values):
-            # both leave out NaN, and only infinities are worth a copy
-            spans[:, place] = np.fmin.reduce(values), np.fmax.reduce(values)
-        if np.isinf(spans[:, place]).any():
+        if not len(values):
+            continue
+        # both leave out NaN, and only infinities are worth a copy
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        if np.isinf(low) or np.isinf(high):
             values = values[np.isfinite(values)]
-            spans[:, place] = (values.min(), values.max()) if len(values) else np.nan
+            low, high = (values.min(), values.max()) if len(values) else (np.nan, np.nan)
+        spans[:, place] = low, high, _halve_gap(np.asarray(high), np.asarray(low))
     return spans
+
+
+def complete_spans(spans: Floats) -> Floats:
+    """(3, feature) what `measure_spans` gives; models of earlier releases have two rows of it."""
+    return spans if len(spans) == 3 else np.concatenate([spans, [spans[1] / 2 - spans[0] / 2]])
+
+
+def _halve_gap(a: NDArray[Any], b: NDArray[Any]) -> Floats:
+    """Half of how far numbers are apart, which no numbers make too large; whole ones are not rounded before."""
+    if a.dtype.kind == b.dtype.kind == "i":
+        # differences of 64 bits, which may be too large for a sign
+        return np.asarray((np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)) / 2)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.abs(a / 2 - b / 2))
 
 
 def _try_values(
@@ -208,7 +227,7 @@ def _list_numbers(feature: Feature, guide: Guide, cells: Column, row: Ints, test
     present = guide.reading[test] == Reading.PRESENT
     kept = np.flatnonzero(missing | ~present)
     row, test, missing, present, cells = row[kept], test[kept], missing[kept], present[kept], take_cells(cells, kept)
-    low, high = np.nan_to_num(span).tolist()
+    low, _, half = np.nan_to_num(span).tolist()
     limit: Floats | Ints = guide.whole[test] if feature.integer else guide.limit[test]
     limit = np.where(present, int(low) if feature.integer else low, limit)
     above = limit + 1 if feature.integer else np.nextafter(limit, np.inf)
@@ -217,10 +236,7 @@ def _list_numbers(feature: Feature, guide: Guide, cells: Column, row: Ints, test
     twice = np.flatnonzero(missing)
     value = np.concatenate([np.where(below_it & ~missing, above, limit), above[twice]])
     gone = np.concatenate([missing, missing[twice]])
-    old = np.concatenate([cells.values, cells.values[twice]]).astype(np.float64)
-    scale = high / 2 - low / 2  # halves do not overflow
-    with np.errstate(invalid="ignore", over="ignore"):
-        distance = np.abs(value / 2 - old / 2) / (scale if scale > 0 else 0.5)
+    distance = _halve_gap(value, np.concatenate([cells.values, cells.values[twice]])) / (half if half > 0 else 0.5)
     kept = np.flatnonzero(np.isfinite(value.astype(np.float64)))
     distance = np.where(gone, 1.0, distance)[kept]
     return _Tried(np.concatenate([row, row[twice]])[kept], Column(feature.name, "numeric", value[kept]), distance)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from service.core.counterfactual import Changes, find_changes, find_spans, measure_spans
+from service.core.counterfactual import Changes, complete_spans, find_changes, find_spans, measure_spans
 from service.core.explain import trace_rows
 from service.core.folds import take_cells
 from service.core.schema import Column
@@ -67,7 +67,7 @@ def measure(case: Case, row: int, feature: int, cell: Any) -> float:  # noqa: AN
     if column.is_missing()[row] or (told.kind != "numeric" and old < 0):
         return 1.0
     if told.kind == "numeric":
-        low, high = find_spans(case.tree)[:, feature].tolist()
+        low, high = find_spans(case.tree)[:2, feature].tolist()
         return abs(cell / 2 - old / 2) / (high / 2 - low / 2 if high > low else 0.5)
     return abs(cell - old) / (len(ORDER) - 1) if told.kind == "ordinal" else 1.0
 
@@ -133,6 +133,13 @@ def test_large_whole_numbers() -> None:
     case = Case(grow([column], values([0.0, 0.0, 1.0, 1.0])).tree, [numbers("n", [big + 1, big + 2])])
     told = {row: each.cells.values[i].item() for (row, _), (each, i) in change(case).items()}
     assert told == {0: big + 2, 1: big + 1}
+    column = numbers("n", [big + i for i in range(11)])
+    case = Case(grow([column], values([1.0, *[0.0] * 6, *[1.0] * 4])).tree, [numbers("n", [big + 5, -big])])
+    for spans, width in ((measure_spans([column]), 10), (find_spans(case.tree), 7)):  # the tree knows 0, 1, 6 and 7
+        found = {
+            row: (each.cells.values[i].item(), each.distance[i]) for (row, _), (each, i) in change(case, spans).items()
+        }
+        assert found == {0: (big + 7, 2 / width), 1: (big + 1, (2 * big + 1) / width)}
 
 
 def test_spans() -> None:
@@ -140,4 +147,6 @@ def test_spans() -> None:
     columns = [numbers("a", [1.0, None, 5.0, float("inf")]), numbers("b", [3, None]), labels("c", ["p"])]
     columns += [numbers("d", [None, None]), numbers("e", [float("-inf"), float("inf")]), numbers("f", [])]
     none = [np.nan] * 4
-    assert measure_spans(columns) == pytest.approx(np.array([[1, 3, *none], [5, 3, *none]]), nan_ok=True)
+    expected = np.array([[1, 3, *none], [5, 3, *none], [2, 0, *none]])
+    assert measure_spans(columns) == pytest.approx(expected, nan_ok=True)
+    assert complete_spans(expected[:2]) == pytest.approx(expected, nan_ok=True)
