@@ -20,6 +20,7 @@ from service.core.objective import Objective, alter_classes
 from service.core.parameters import Parameters
 from service.core.prune import HeldOut, Pruning, grow_and_prune, grow_and_reduce
 from service.core.prune_cost import Costs, Floor
+from service.core.quantities import sum_weights
 from service.core.schema import Column, Label, Target
 from service.core.statistics import Ints
 from service.core.tree import Tree
@@ -168,7 +169,7 @@ def build_objective(target: Target, parameters: Parameters, positive: Label | No
             criterion = RATE_CRITERION
         return Objective(criterion, unknown_branch=parameters.missing == "fractional"), None
     index = _find_positive(target, positive, criterion.needs_positive, criterion.name)
-    weight = np.bincount(target.codes, weights=target.weight, minlength=len(target.classes)).astype(np.float64)
+    weight = sum_weights(target.weight, target.codes.astype(np.int64), len(target.classes))
     scored, shown = alter_classes(
         weight,
         _read_class_weight(parameters.class_weight, target, weight),

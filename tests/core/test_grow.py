@@ -98,7 +98,8 @@ def test_cores_change_nothing(count: int, criterion: str, sizes: Sizes, request:
         assert_same_growth(alone, again)
 
 
-def test_the_order_of_rows_changes_nothing() -> None:
+@pytest.mark.parametrize("parameters", [{}, {"class_weight": "balanced"}], ids=["plain", "balanced"])
+def test_the_order_of_rows_changes_nothing(parameters: dict[str, Any]) -> None:
     """Shuffled rows give the same tree by bins, though their edges come from other rows."""
     source = np.random.default_rng(8)
     columns = random_columns(source, 22_000, gaps=True)
@@ -108,10 +109,10 @@ def test_the_order_of_rows_changes_nothing() -> None:
     assert target.weight is not None
     moved = [Column(column.name, "numeric", column.values[order]) for column in columns]
     shuffled = Target("y", target.classes, target.codes[order], weight=target.weight[order])
-    tree = grow_by(Sizes(), columns, target, {"max_depth": 4}).tree
-    other = grow_by(Sizes(), moved, shuffled, {"max_depth": 4}).tree
-    for name in ("feature", "threshold", "missing_to", "rows", "counts"):
-        assert np.array_equal(getattr(tree, name), getattr(other, name), equal_nan=name == "threshold"), name
+    tree = grow_by(Sizes(), columns, target, {"max_depth": 4, **parameters}).tree
+    other = grow_by(Sizes(), moved, shuffled, {"max_depth": 4, **parameters}).tree
+    for name in ("feature", "threshold", "missing_to", "rows", "counts", "score", "probability"):
+        assert np.array_equal(getattr(tree, name), getattr(other, name), equal_nan=True), name
 
 
 def test_progress_is_told() -> None:
