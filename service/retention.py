@@ -12,13 +12,14 @@ import orjson
 from numpy.typing import NDArray
 
 from service.core.audit import Audited, prepare_audit
-from service.core.encoding import CodedFeature, Numbers, smallest_unsigned
+from service.core.encoding import CodedFeature, smallest_unsigned
 from service.core.folds import take_target
 from service.core.learn import Learnt, build_learner
 from service.core.pairs import Pairs
 from service.core.parallel import run_parallel
 from service.core.parameters import Parameters
 from service.core.schema import Feature, Target
+from service.core.sorting import Numbers
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.errors import DamagedModel, NotRetained

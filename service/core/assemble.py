@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
-from service.core.encoding import CodedFeature, find_midpoints, largest_values_up_to
+from service.core.encoding import CodedFeature
 from service.core.growth import Growth
 from service.core.impurities import find_variances
 from service.core.learner import Learner
@@ -19,6 +19,7 @@ from service.core.schema import Target
 from service.core.search import join_splits, levels_of
 from service.core.stand_ins import count_cells, join_stands
 from service.core.statistics import Ints
+from service.core.thresholds import find_midpoints, largest_values_up_to
 from service.core.tree import Surrogates, Tree, choose_answers
 
 

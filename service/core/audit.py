@@ -15,7 +15,7 @@ from service.core.batch import Batch, make_batch
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.descend_parts import descend_parts
-from service.core.encoding import argsort_keys, smallest_unsigned
+from service.core.encoding import smallest_unsigned
 from service.core.entries import Entries
 from service.core.guide import are_floats, lay_out
 from service.core.judge import judge, select_within
@@ -28,6 +28,7 @@ from service.core.ranking import build_keys, rank_keys
 from service.core.rescore import Origin, Rescorer, Restated
 from service.core.scan import Grouping, arrange, scan_cuts
 from service.core.schema import Target
+from service.core.sorting import argsort_keys
 from service.core.statistics import Ints
 from service.core.tree import LeafReason, Tree
 from service.core.weigh import list_blocks, weigh_features

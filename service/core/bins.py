@@ -14,9 +14,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.encoding import CodedFeature, Ints, Numbers
+from service.core.encoding import CodedFeature
 from service.core.parallel import run_parallel
 from service.core.quantities import Selection
+from service.core.sorting import Ints, Numbers
 
 BINS = 255
 """The most bins of values; what is missing has a bin of its own after them."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
-from service.core.encoding import argsort_keys
+from service.core.sorting import argsort_keys
 from service.core.statistics import Ints, Tally
 
 NO_ROUTE = -1

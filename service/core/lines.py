@@ -26,9 +26,9 @@ from service.core.candidates import (
     weigh_missing,
 )
 from service.core.cuts import Cuts, build_cuts
-from service.core.encoding import sort_numbers
 from service.core.learner import Learner
 from service.core.parts import Parts, part_line
+from service.core.sorting import sort_numbers
 from service.core.statistics import Ints
 
 STEP = 2**14

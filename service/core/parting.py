@@ -12,8 +12,8 @@ import numpy as np
 
 from service.core.batch import Batch
 from service.core.criteria import Floats
-from service.core.encoding import argsort_keys
 from service.core.entries import Entries
+from service.core.sorting import argsort_keys
 from service.core.statistics import Ints, Tally
 
 

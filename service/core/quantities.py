@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
-from service.core.encoding import argsort_keys, sort_numbers
+from service.core.sorting import argsort_keys, sort_numbers
 
 Ints = NDArray[np.int64]
 Selection: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.int64]

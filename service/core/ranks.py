@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.criteria import Floats
-from service.core.encoding import argsort_numbers
+from service.core.sorting import argsort_numbers
 from service.core.statistics import Ints
 
 PARTS = 32

@@ -17,10 +17,10 @@ from service.core.bins import Binned
 from service.core.criteria import Floats
 from service.core.cuts import Cuts, Lacking, join_cuts
 from service.core.deviations import TINY
-from service.core.encoding import Numbers, argsort_keys, argsort_numbers
 from service.core.grid import Grid, Scores, build_grid, lift_grid, score_grid
 from service.core.learner import Learner
 from service.core.screen_grid import find_slack, screen_grid
+from service.core.sorting import Numbers, argsort_keys, argsort_numbers
 from service.core.statistics import Ints
 
 FINE = (16, 256)

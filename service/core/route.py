@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from service.core.batch import Batch
 from service.core.candidates import NO_ROUTE, Form
 from service.core.criteria import Floats
-from service.core.encoding import FEW_TURNS, argsort_turns, smallest_unsigned
+from service.core.encoding import smallest_unsigned
 from service.core.entries import Entries
 from service.core.learner import Learner
 from service.core.parallel import PARALLEL_CELLS, run_parallel
@@ -20,6 +20,7 @@ from service.core.parting import part_entries
 from service.core.quantities import count_true
 from service.core.route_bins import find_binned, route_by_bins
 from service.core.search import Splits, levels_of
+from service.core.sorting import FEW_TURNS, argsort_turns
 from service.core.statistics import Ints
 
 

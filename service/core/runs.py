@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.candidates import BITS, ONE, Block, Candidates, Form, Lack, Slots, Subsets
-from service.core.encoding import argsort_keys
+from service.core.sorting import argsort_keys
 from service.core.statistics import Ints
 
 Runs = tuple[Ints, Ints]

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from service.core.candidates import Block, Candidates
 from service.core.cuts import Cuts, Lacking, Nodes, build_cuts, build_directed, build_missing
-from service.core.encoding import FEW_TURNS, CodedFeature, argsort_keys, argsort_numbers, list_turns
+from service.core.encoding import CodedFeature
 from service.core.entries import Entries
 from service.core.parallel import run_parallel
 from service.core.quantities import Selection
+from service.core.sorting import FEW_TURNS, argsort_keys, argsort_numbers, list_turns
 from service.core.statistics import Ints, Tally
 
 STRICT_ROWS = 100_000

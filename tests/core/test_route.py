@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.core import route
-from service.core.encoding import list_turns
 from service.core.route import send_entries
+from service.core.sorting import list_turns
 from tests.core.growing import SORTED, make_root
 from tests.core.making import classes, numbers
 
