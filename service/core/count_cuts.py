@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,8 +55,8 @@ def can_count(learner: Learner, batch: Batch, line: Line) -> bool:
     """True where the cuts of a line of a batch of one node are rated by counts; too few are not worth it."""
     plain = batch.tally.counts_rows and learner.directions is None
     if len(line.missing):
-        directed = batch.tally.classes > 0 and line.lack is Lack.DIRECTED and learner.parameters.cut_penalty is None
-        return plain and directed and bool(line.ends.any())
+        directed = line.lack is Lack.DIRECTED and learner.parameters.cut_penalty is None
+        return can_rate(learner, batch) and plain and directed and bool(line.ends.any())
     return can_rate(learner, batch) and plain and int(np.count_nonzero(line.ends)) >= SIDE_BY_SIDE
 
 
@@ -104,7 +105,7 @@ class Rater:
 
     def rate(self, line: Line, measure: str | None = None) -> Rated:
         """All candidates of a line, also by another ``measure``."""
-        objective, count = self._learner.objective, _count_candidates(line)
+        objective, count = self._learner.objective, line.count_candidates()
         tried, price = self._count_tried(line), None
         if tried is not None:
             price = price_cuts(objective.criterion.family.weigh(objective.alter(self._batch.stats)), tried)
@@ -131,7 +132,7 @@ class Rater:
 
     def score(self, line: Line, measure: str) -> Floats:
         """(candidate,) one measure of all candidates of a line, as `listing.score_branches`."""
-        objective, count = self._learner.objective, _count_candidates(line)
+        objective, count = self._learner.objective, line.count_candidates()
         score = np.empty(count + 2 * SIDE_BY_SIDE)
         for some, _, branches in self._list(line, scored=False):
             score[some] = self._score(objective.alter(branches), measure)
@@ -144,19 +145,15 @@ class Rater:
 
         Where something is missing each cut is two candidates: with that on the left, and with that on the right.
         """
-        tally, missing, begin = self._batch.tally, len(line.missing), 0
-        for place, branches in self._walk(line, scored=scored):
+        missing, begin = len(line.missing), 0
+        sums, walk = self._sums, partial(_walk, self._batch, line, self._total)
+        for place, branches, moved in walk() if sums is None else sums.walk(line, scored=scored):
             first, begin = begin, begin + len(place) * (1 + (missing > 0))
-            if not missing:
+            if missing:
+                yield slice(first, begin, 2), place + missing, moved
+                yield slice(first + 1, begin, 2), place, branches
+            else:
                 yield slice(first, begin), place, branches
-                continue
-            lacking = np.bincount(tally.label_entries.take(line.missing), minlength=tally.classes)[:, None, None]
-            moved = np.stack([branches[:, 0] + lacking, branches[:, 1] - lacking], axis=1)
-            yield slice(first, begin, 2), place + missing, moved
-            yield slice(first + 1, begin, 2), place, branches
-
-    def _walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats]]:
-        return _walk(self._batch, line, self._total) if self._sums is None else self._sums.walk(line, scored=scored)
 
     def _score(self, branches: Floats, measure: str) -> Floats:
         objective = self._learner.objective
@@ -199,21 +196,16 @@ class Rater:
         return reason
 
 
-def _count_candidates(line: Line) -> int:
-    """Cuts; where something is missing twice as many, and what is missing against what is not."""
-    cuts = int(np.count_nonzero(line.ends))
-    return 2 * cuts + 1 if len(line.missing) else cuts
-
-
 def _repeat_node(node: NDArray[Any]) -> NDArray[Any]:
     """(class, 32, 1) a node (class, 1), so often that its classes are added up in the same order as the branches'."""
     return np.repeat(node, SIDE_BY_SIDE, axis=1)[:, :, None]
 
 
-def _walk(batch: Batch, line: Line, total: NDArray[Any]) -> Iterator[tuple[Ints, NDArray[Any]]]:
+def _walk(batch: Batch, line: Line, total: NDArray[Any]) -> Iterator[tuple[Ints, NDArray[Any], NDArray[Any]]]:
     """The places of cuts, and their branches (class, 2, 32, cut / 32), some at a time; the last cut comes repeatedly.
 
-    Branches are of the type of the node's ``total: (class, 1)``. A node that is there 32 times matches them.
+    Branches are of the type of the node's ``total: (class, 1)``. A node that is there 32 times matches them. First with
+    what is missing on the right, then on the left; nothing may be.
     """
     cut, tally = line.find_cuts(), batch.tally
     label = tally.label_entries.take(line.entry)
@@ -231,5 +223,10 @@ def _walk(batch: Batch, line: Line, total: NDArray[Any]) -> Iterator[tuple[Ints,
             branches[one, 0], before[one] = upto.take(after), upto[-1]
         np.subtract(place + 1, branches[:-1, 0].sum(0), out=branches[-1, 0])
         np.subtract(total, branches[:, 0], out=branches[:, 1])
-        yield place, branches.reshape(tally.classes, 2, SIDE_BY_SIDE, -1)
+        stacked = branches.reshape(tally.classes, 2, SIDE_BY_SIDE, -1)
+        moved = stacked
+        if len(line.missing):
+            lacking = np.bincount(tally.label_entries.take(line.missing), minlength=tally.classes)[:, None, None]
+            moved = np.stack([stacked[:, 0] + lacking, stacked[:, 1] - lacking], axis=1)
+        yield place, stacked, moved
         first = end

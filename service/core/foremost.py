@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,14 +18,16 @@ from service.core.audit import (
 )
 from service.core.batch import Batch
 from service.core.bins import Binned, bin_features
+from service.core.candidates import Form, Lack
 from service.core.coarse import can_bound, weigh_foremost
 from service.core.learner import Learner
-from service.core.lines import can_line, draw_line, pick_cuts
+from service.core.lines import can_line, draw_line
 from service.core.listing import Listing
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.tree import LeafReason
 from service.core.upkeep import can_scan
+from service.core.walk import pick_some
 from service.core.weigh import list_blocks
 
 MOST = 1000
@@ -82,16 +84,21 @@ def _list_again(audited: Audited, batch: Batch, nodes: Ints, listing: Listing, m
     others = ranked[listing.feature[ranked] != listing.feature[ranked[0]]]
     rows = np.union1d(ranked[:most], others[:1])
 
-    def weigh(feature: int) -> Found:
-        if not can_line(learner, batch, feature):
-            return weigh_run(learner, batch, np.array([feature]))
+    def weigh(feature: int) -> Sequence[Found]:
+        directed = learner.lack is Lack.DIRECTED and feature in find_numbers(learner)
+        if not directed and not can_line(learner, batch, feature):
+            return [weigh_run(learner, batch, np.array([feature]))]
         line, mine = draw_line(learner, batch, feature), rows[listing.feature[rows] == feature]
-        left = [listing.tables[t].rows[0, p] for t, p in zip(listing.table[mine], listing.place[mine], strict=True)]
-        table, parts = pick_cuts(batch, line, np.array(left) - 1)
-        return line.block, [table], parts
+        cuts = [np.empty(0, np.int64)]
+        for index in np.unique(listing.table[mine]).tolist():
+            table, place = listing.tables[index], listing.place[mine[listing.table[mine] == index]]
+            if table.form is Form.THRESHOLD:
+                cuts.append(table.rows[0, place] - len(line.missing) * (table.missing_to[place] == 0) - 1)
+        return pick_some(batch, line, np.unique(np.concatenate(cuts)))
 
     found = run_parallel(weigh, np.unique(listing.feature[rows]).tolist())
-    return rank_listing(learner, batch, judge_candidates(learner, audited.target, batch, nodes, found))
+    again = judge_candidates(learner, audited.target, batch, nodes, [each for some in found for each in some])
+    return rank_listing(learner, batch, again)
 
 
 def _weigh(learner: Learner, batch: Batch, binned: Batch, most: int) -> Iterator[Found]:

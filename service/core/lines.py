@@ -51,6 +51,11 @@ class Line:
         """The one segment of its candidates."""
         return Block(ZERO, np.array([self.feature]))
 
+    def count_candidates(self) -> int:
+        """Cuts; where what is missing goes either way twice as many, and what is missing against what is not."""
+        cuts = int(np.count_nonzero(self.ends))
+        return 2 * cuts + 1 if len(self.missing) else cuts
+
     def find_cuts(self) -> Ints:
         """(cut,) the places after which cuts lie."""
         return np.flatnonzero(self.ends)
@@ -110,12 +115,12 @@ def pick_cuts(batch: Batch, line: Line, cut: Ints) -> tuple[Candidates, Parts]:
 
 
 def pick_directed(batch: Batch, line: Line, cut: Ints) -> list[Candidates]:
-    """Both candidates of each of some cuts of a line with gaps, after the places ``cut``, and what is missing."""
+    """All candidates of some cuts of a line with gaps, after the places ``cut``; no table where there are none."""
     if not len(cut):
-        return weigh_lack(batch, line)
+        return []
     left = batch.tally.accumulate(line.entry[None], ZERO, cut, np.zeros_like(cut), by_entry=True, scored=False)[0]
     both = _build(batch, line, _total(batch, line), cut, left, scored=False)
-    return [add_neighbours(batch, line, both), *weigh_lack(batch, line)]
+    return [add_neighbours(batch, line, both)]
 
 
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:

@@ -73,10 +73,10 @@ class Restated:
         return weigh_parts(batch, parts, self._sorted)
 
     def score_line(self, line: Line, measure: str) -> Floats:
-        """(cut,) a measure of every cut of a line without gaps; NaN where it is undefined."""
+        """(candidate,) a measure of all candidates of a line; NaN where it is undefined."""
         statistic = find_statistic(measure)
         if not self.can_have(statistic):
-            return np.full(np.count_nonzero(line.ends), np.nan)
+            return np.full(line.count_candidates(), np.nan)
         rate = _OBJECTIVES[statistic].rate
         with np.errstate(invalid="ignore", divide="ignore"):
             walked = (table.branches for table in walk_line(self.get(statistic), line))

@@ -54,41 +54,55 @@ class Sums:
             units = [float(unit[0]) for unit in quantity.units]
             self._planes.append(Plane(pack_parts(quantity.parts), units, [next(totals) for _ in units]))
 
-    def walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats]]:
+    def walk(self, line: Line, *, scored: bool) -> Iterator[tuple[Ints, Floats, Floats]]:
         """The places of cuts in value order, and their branches (channel, 2, cut), some at a time.
 
-        With what scores need, or all.
+        With what scores need, or all. First with what is missing on the right, then on the left; nothing may be.
         """
         cut, planes = line.find_cuts(), self._planes[: self._scored] if scored else self._planes
-        before = [[0] * len(plane.units) for plane in planes]
+        missing = [[int(part.sum()) for part in plane.fetch(line.missing.astype(np.int64))] for plane in planes]
+        none, before = ([[0] * len(plane.units) for plane in planes] for _ in range(2))
         first = 0
         for begin in range(0, len(cut), STEP):
-            part = cut[begin : begin + STEP]
-            end = int(part[-1]) + 1
+            place = cut[begin : begin + STEP]
+            end = int(place[-1]) + 1
             entry = line.entry[first:end].astype(np.int64)
-            branches = np.empty((len(planes) + 1, 2, len(part)))
-            np.add(part, 1, out=branches[0, 0], casting="unsafe")
-            np.subtract(self._rows, branches[0, 0], out=branches[0, 1])
-            for plane, reached, (left, right) in zip(planes, before, branches[1:], strict=True):
-                _add_up(plane, plane.fetch(entry), reached, part - first, left, right)
+            sums = [
+                _add_up(plane.fetch(entry), reached, place - first)
+                for plane, reached in zip(planes, before, strict=True)
+            ]
+            branches = self._branch(place + 1, planes, sums, none)
+            moved = branches
+            if len(line.missing):
+                moved = self._branch(place + 1 + len(line.missing), planes, sums, missing)
             first = end
-            yield part, branches
+            yield place, branches, moved
+
+    def _branch(self, rows: Ints, planes: list[Plane], sums: list[list[Ints]], more: list[list[int]]) -> Floats:
+        """(channel, 2, cut) branches with so many ``rows`` and ``sums`` on the left, and some ``more``."""
+        branches = np.empty((len(planes) + 1, 2, len(rows)))
+        branches[0, 0] = rows
+        np.subtract(self._rows, branches[0, 0], out=branches[0, 1])
+        for plane, parts, extra, sides in zip(planes, sums, more, branches[1:], strict=True):
+            for which, upto in enumerate(parts):
+                part = np.empty_like(sides) if which else sides
+                # whole numbers below 2^53: neither they nor their differences are rounded
+                np.add(upto, extra[which], out=part[0])
+                np.subtract(plane.totals[which], part[0], out=part[1])
+                part *= plane.units[which]
+                if which:
+                    np.add(sides, part, out=sides)
+        return branches
 
 
-def _add_up(plane: Plane, amounts: list[Ints], before: list[int], cut: Ints, left: Floats, right: Floats) -> None:
-    """Write what is left and right of each ``cut``, a place in ``amounts``; ``before`` is what lies before, by part."""
-    for which, (upto, unit, total) in enumerate(zip(amounts, plane.units, plane.totals, strict=True)):
+def _add_up(amounts: list[Ints], before: list[int], cut: Ints) -> list[Ints]:
+    """By part what lies up to each ``cut``, a place in ``amounts``; ``before`` is what lies before these."""
+    found = []
+    for which, upto in enumerate(amounts):
         np.add(np.cumsum(upto, out=upto), before[which], out=upto)
         before[which] = int(upto[-1])
-        low, high = (np.empty_like(left), np.empty_like(right)) if which else (left, right)
-        # whole numbers below 2^53: neither they nor their differences are rounded
-        low[:] = upto if len(upto) == len(cut) else upto.take(cut)
-        np.subtract(total, low, out=high)
-        low *= unit
-        high *= unit
-        if which:
-            left += low
-            right += high
+        found.append(upto if len(upto) == len(cut) else upto.take(cut))
+    return found
 
 
 def pack_parts(parts: tuple[Floats, ...]) -> list[Ints]:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from service.core.audit import Audited, judge_candidates, weigh_run
 from service.core.batch import Batch
 from service.core.criteria import LOWER_IS_BETTER, Floats
-from service.core.lines import Line, pick_cuts, pick_directed
+from service.core.lines import Line
 from service.core.listing import Listing
 from service.core.ranking import Margin, count_better
 from service.core.rescore import Restated
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
+from service.core.walk import pick_some
 
 LARGE_CELLS = 100_000
 """A node of more rows x features is surveyed."""
@@ -199,10 +200,9 @@ def weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) -> 
     elif len(line.missing):
         # two candidates of each cut, and last what is missing
         cuts, (some, index) = line.find_cuts(), np.unique(inside // 2, return_inverse=True)
-        found = line.block, pick_directed(batch, line, cuts[some[some < len(cuts)]]), None
-        listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(2 * index + inside % 2)
+        picked = pick_some(batch, line, cuts[some[some < len(cuts)]])
+        listing = judge_candidates(learner, audited.target, batch, nodes, picked).listing.take(2 * index + inside % 2)
     else:
-        table, parts = pick_cuts(batch, line, line.find_cuts()[inside])
-        found = line.block, [table], parts
-        listing = judge_candidates(learner, audited.target, batch, nodes, [found], survey.tried[feature]).listing
+        picked = pick_some(batch, line, line.find_cuts()[inside])
+        listing = judge_candidates(learner, audited.target, batch, nodes, picked, survey.tried[feature]).listing
     return replace(listing, rescorer=listing.rescorer.share(survey.restated))

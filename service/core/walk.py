@@ -9,20 +9,24 @@ import numpy as np
 
 from service.core.batch import Batch
 from service.core.branches import APART
-from service.core.candidates import Candidates
+from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
-from service.core.lines import Line, walk_cuts, weigh_lack
+from service.core.lines import Line, pick_cuts, pick_directed, walk_cuts, weigh_lack
 from service.core.moving import Moving
+from service.core.parts import Parts
+from service.core.statistics import Ints
 
 
-def walk_line(batch: Batch, line: Line, *, scored: bool = False) -> Iterator[Candidates]:
+def walk_line(batch: Batch, line: Line, cut: Ints | None = None, *, scored: bool = False) -> Iterator[Candidates]:
     """The cuts of a line in value order, then what is missing against what is not, if that is a candidate.
 
-    Their branches have all statistics of the batch, or those that are ``scored``.
+    Their branches have all statistics of the batch, or those that are ``scored``. Or, of a line with gaps, some cuts,
+    after the ascending places ``cut``, with all statistics.
     """
     moving = None if batch.tally.ranking is None else Moving(batch.tally, line)
     known, missing = moving.stay() if moving is not None and len(line.missing) else (0.0, 0.0)
-    for table in walk_cuts(batch, line, scored=scored):
+    cuts = walk_cuts(batch, line, scored=scored) if cut is None else pick_directed(batch, line, cut)
+    for table in cuts:
         yield table if moving is None else _set_apart(batch, table, _find_sides(moving, table, missing), known)
     for table in weigh_lack(batch, line):
         yield table if moving is None else _set_apart(batch, table, np.array([[missing], [known]]), known)
@@ -54,13 +58,13 @@ class Walk:
     """The tables of a line by several statistics, each made when it is asked for: in their order, as `walk_line`."""
 
     def __init__(self, line: Line) -> None:
-        self._line = line
+        self.line = line
         self._reached = dict[int, tuple[Iterator[Candidates], int, Candidates]]()
 
     def weigh(self, batch: Batch, number: int) -> Candidates:
         """The table of that ``number`` by the statistics of a batch, which asked for no later one."""
         if id(batch) not in self._reached:
-            tables = walk_line(batch, self._line)
+            tables = walk_line(batch, self.line)
             self._reached[id(batch)] = tables, 0, next(tables)
         tables, at, table = self._reached[id(batch)]
         while at < number:
@@ -69,13 +73,40 @@ class Walk:
         return table
 
 
+class Picks:
+    """As `Walk`, of some cuts of a line with gaps, whose few tables may be asked for again."""
+
+    def __init__(self, line: Line, cut: Ints) -> None:
+        self.line, self._cut = line, cut
+        self._told = dict[int, tuple[Batch, list[Candidates]]]()
+
+    def weigh(self, batch: Batch, number: int) -> Candidates:
+        """The table of that ``number`` by the statistics of a batch."""
+        if id(batch) not in self._told:
+            self._told[id(batch)] = batch, list(walk_line(batch, self.line, self._cut))
+        return self._told[id(batch)][1][number]
+
+
 @dataclass(frozen=True)
 class Stretch:
     """Where the candidates of a table came from: a ``walk``, in which it has a ``number``."""
 
-    walk: Walk
+    walk: Walk | Picks
     number: int
 
     def count_bytes(self) -> int:
-        """None: it is not kept."""
-        return 0
+        """About how much memory it takes."""
+        return self.walk.line.count_bytes()
+
+
+def pick_some(batch: Batch, line: Line, cut: Ints) -> list[tuple[Block, list[Candidates], Parts | Stretch]]:
+    """Some cuts of a line, after the places ``cut``, with all statistics of the batch; and what they came from.
+
+    Where something is missing these ascend: each is two candidates, and last what is missing against what is not.
+    """
+    if not len(line.missing):
+        table, parts = pick_cuts(batch, line, cut)
+        return [(line.block, [table], parts)]
+    walk = Picks(line, cut)
+    tables = [*pick_directed(batch, line, cut), *weigh_lack(batch, line)]
+    return [(line.block, [table], Stretch(walk, number)) for number, table in enumerate(tables)]

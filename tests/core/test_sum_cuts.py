@@ -62,7 +62,7 @@ def test_summed_cuts_are_those_of_tables(seed: int, rows: int, digits: int, rule
             parts = [rate_table(learner, batch, line.block, table) for table in walk_cuts(batch, line)]
             reason, _, score, _ = (np.concatenate(each) for each in zip(*parts, strict=True))
             tables = list(walk_cuts(batch, line, scored=False))
-            walked = [branches for _, branches in Sums(batch).walk(line, scored=False)]
+            walked = [branches for _, branches, _ in Sums(batch).walk(line, scored=False)]
             assert (np.concatenate(walked, axis=2) == np.concatenate([t.branches for t in tables], axis=2)).all()
             for measure in learner.objective.measures():
                 rated = rater.rate(line, measure)

@@ -11,7 +11,7 @@ from service.core.audit import list_candidates
 from service.core.ranking import rank_by
 from service.core.surveyor import survey_by, survey_node, survey_twice
 from service.rendering.candidates import show_candidates
-from tests.core.making import audit, classes, grow, numbers
+from tests.core.making import audit, classes, grow, numbers, values
 
 PARAMETERS: list[dict[str, Any]] = [
     {"criterion": "gini"},
@@ -80,6 +80,36 @@ def test_numbers_with_gaps_are_surveyed_as_they_are_listed(parameters: dict[str,
     for feature in range(4):
         begin, end = survey.begin[feature], survey.begin[feature + 1]
         for asked in (place[begin:end], place[begin:end:3], place[end - 1 : end]):
+            some = survey.list_some(audited, feature, asked, listing.rank[asked])
+            shown = show_candidates(audited, some, np.arange(len(asked)), some.rank)
+            assert shown == show_candidates(audited, listing, asked, listing.rank[asked])
+
+
+@pytest.mark.parametrize("digits", [0, 9])
+@pytest.mark.parametrize("parameters", [{}, {"min_samples_leaf": 30}, {"missing": "branch"}], ids=str)
+def test_regressions_with_gaps_are_surveyed_as_they_are_listed(parameters: dict[str, Any], digits: int) -> None:
+    """Scores by any measure, reasons and ranks agree; so does what is shown, medians and deviances counted."""
+    source, rows = np.random.default_rng(3), 400
+    cells = source.normal(size=(3, rows)).round(2)
+    # whole numbers have deviances, the others are below 0, too
+    answers = np.exp(cells[0] + source.normal(size=rows)).round(digits) - (digits > 0)
+    cells[:2][source.random((2, rows)) < 0.2] = np.nan
+    target = values(answers.tolist())
+    columns = [numbers(f"x{i}", [None if np.isnan(cell) else cell for cell in line]) for i, line in enumerate(cells)]
+    audited = audit(grow(columns, target, {"max_depth": 1, "criterion": "variance", **parameters}), target)
+    listing, survey = list_candidates(audited, np.array([0])), survey_node(audited, 0)
+    place = np.arange(len(listing.rank))
+    assert (len(parameters) > 0 and "missing" in parameters) == (survey.line[0] is None)
+    assert np.concatenate(survey.score).tolist() == listing.score.tolist()
+    assert np.concatenate(survey.reason).tolist() == listing.reason.tolist()
+    assert survey.find_ranks(place).tolist() == listing.rank.tolist()
+    for measure in audited.learner.objective.list_measures():
+        ranks = rank_by(audited.learner, listing, measure, place).tolist()
+        for by in (survey_twice(audited, 0, measure)[1], survey_by(audited, survey, measure)):
+            assert by.find_ranks(place).tolist() == ranks
+    for feature in range(3):
+        begin, end = survey.begin[feature], survey.begin[feature + 1]
+        for asked in (place[begin:end], place[begin:end:7], place[end - 1 : end]):
             some = survey.list_some(audited, feature, asked, listing.rank[asked])
             shown = show_candidates(audited, some, np.arange(len(asked)), some.rank)
             assert shown == show_candidates(audited, listing, asked, listing.rank[asked])
