@@ -40,16 +40,18 @@ def _find_near(score: Floats, most: int) -> Ints:
 
 
 def count_before(
-    scores: Sequence[Floats], begin: Ints, counts: Callable[[int], Flags], score: Floats, place: Ints
+    scores: Sequence[Floats], highest: Floats, begin: Ints, counts: Callable[[int], Flags], score: Floats, place: Ints
 ) -> Ints:
     """How many candidates come before each of some, at ``place``: with a higher ``score``, or an equal one further up.
 
     All ``scores`` are given by feature, whose candidates begin at ``begin: (feature + 1,)``; ``counts`` says which of a
-    feature's are counted.
+    feature's are counted, none of which is above its ``highest``.
     """
     levels, level = np.unique(score, return_inverse=True)
 
     def count(feature: int) -> tuple[Ints, Ints]:
+        if highest[feature] < levels[0]:
+            return np.zeros(len(levels), np.int64), np.empty(0, np.int64)
         part, counted = scores[feature], counts(feature)
         over = part > levels[-1]
         higher = int(np.count_nonzero(counted & over))

@@ -112,7 +112,7 @@ class Survey:
         score, reason = self.look_up(place)
         rest = np.flatnonzero(~first & (reason == 0))
         if len(rest):
-            before = count_before(self.score, self.begin, self._find_others, score[rest], place[rest])
+            before = count_before(self.score, self.highest, self.begin, self._find_others, score[rest], place[rest])
             rank[rest] = len(self.ahead) + 1 + before
         return rank
 

@@ -49,6 +49,7 @@ def test_what_comes_before_is_counted(parts: list[list[float]], data: st.DataObj
         flags = np.array(counted)
         found = count_before(
             [np.array(part) for part in parts],
+            np.array([max(part, default=-np.inf) for part in parts]),
             begin,
             lambda feature: flags[begin[feature] : begin[feature + 1]],
             np.array(score)[asked],
