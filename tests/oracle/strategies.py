@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -105,6 +106,19 @@ def regression(draw: st.DrawFn, criterion: str = "variance") -> Problem:
     asked = draw(limits()) | draw(handling())
     made = draw(columns(rows))
     return Problem(made, targets, draw(weights(rows)), criterion=criterion, ordinals=ordinals(made), **asked)
+
+
+@st.composite
+def echoed(draw: st.DrawFn, problems: st.SearchStrategy[Problem]) -> Problem:
+    """A problem in which some columns say nearly what others say, so that they stand in for these."""
+    problem = draw(problems)
+    made: dict[str, list[Value]] = {name: list(cells) for name, cells in problem.columns.items()}
+    for name in draw(st.lists(st.sampled_from(list(made)), min_size=1, max_size=2, unique=True)):
+        cells = list(made[name])
+        for row in draw(st.lists(st.sampled_from(problem.rows()), max_size=3)):
+            cells[row] = draw(st.none() | st.sampled_from(made[name]))
+        made[f"{name}again"] = cells
+    return replace(problem, columns=made, ordinals=ordinals(made))
 
 
 @st.composite

@@ -277,7 +277,7 @@ def check_answer(walk: Walk, ended: Mapping[int, Fraction], told: Mapping[str, A
     assert naive.same(told["predictions"], problem.classes[shares.index(max(shares))])
 
 
-@given(PROBLEMS)
+@given(PROBLEMS | strategies.echoed(PROBLEMS))
 @SLOWLY
 def test_surrogates(service: Service, problem: Problem) -> None:
     """With surrogates every node, candidate, surrogate and answer is what the loops find."""
