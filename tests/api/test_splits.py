@@ -144,7 +144,7 @@ def test_faults(client: FlaskClient, places_of: Expect, query: dict[str, Any], p
 def test_no_such_node(client: FlaskClient, problem_of: Expect) -> None:
     """A node or a model that is not there is a 404."""
     problem_of(client.get("/models/golf/splits?node=999"), 404)
-    problem_of(client.get("/models/golf/splits?node=99999999999999999999999"), 404)
+    problem_of(client.get("/models/golf/splits?node=9223372036854775807"), 404)
     problem_of(client.get("/models/none/splits"), 404)
 
 
