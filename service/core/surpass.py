@@ -15,7 +15,7 @@ from service.core.coarse import bound_lines
 from service.core.count_cuts import Rater, can_count
 from service.core.judge import judge
 from service.core.learner import Learner
-from service.core.lines import can_line, draw_line, walk_cuts
+from service.core.lines import PORTIONS, can_line, draw_line, walk_cuts
 from service.core.parallel import run_parallel
 from service.core.statistics import Ints
 from service.core.weigh import list_blocks
@@ -50,7 +50,8 @@ def _count_line(learner: Learner, batch: Batch, score: float, rater: Rater, feat
     if can_count(learner, batch, line):
         rated = rater.rate(line)
         return int(np.count_nonzero((rated.reason == 0) & (rated.score > score)))
-    return sum(_count_judged(learner, batch, score, line.block, table) for table in walk_cuts(batch, line))
+    tables = walk_cuts(batch, line, portions=PORTIONS)
+    return sum(_count_judged(learner, batch, score, line.block, table) for table in tables)
 
 
 def _count_run(learner: Learner, batch: Batch, score: float, run: Ints) -> int:

@@ -18,7 +18,7 @@ from service.core.count_cuts import Rated, Rater, can_count, can_rate
 from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
 from service.core.learner import Learner
-from service.core.lines import Line, draw_line, walk_cuts
+from service.core.lines import PORTIONS, Line, draw_line, walk_cuts
 from service.core.listing import score_table
 from service.core.parallel import run_parallel
 from service.core.rescore import Restated
@@ -113,10 +113,10 @@ def _weigh_feature(
 
 def _walk(learner: Learner, batch: Batch, line: Line) -> Rated:
     """Weigh every cut of a line."""
-    tried = None
+    tried, walk = None, partial(walk_cuts, batch, line, portions=PORTIONS)
     if learner.parameters.cut_penalty:
-        tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-    parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walk_cuts(batch, line)]
+        tried = np.sum([count_tried(learner, line.block, table) for table in walk()], axis=0)
+    parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walk()]
     reason, within, score = (np.concatenate(each) for each in zip(*parts, strict=True))
     return Rated(tried, reason, score, within if learner.parameters.selection == "c45" else None)
 
@@ -222,5 +222,8 @@ def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater 
     if rater is not None and can_count(audited.learner, survey.batch, line):
         return rater.score(line, measure)
     return np.concatenate(
-        [score_table(objective, table, measure) for table in walk_cuts(survey.batch, line, scored=False)]
+        [
+            score_table(objective, table, measure)
+            for table in walk_cuts(survey.batch, line, scored=False, portions=PORTIONS)
+        ]
     )
