@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,9 +106,9 @@ def _read_side(audited: Audited, split: Mapping[str, Any]) -> int | None:
             "a side for missing values cannot be chosen here",
             Fault("/split/missing", f'the model has "missing": "{way}", which says itself where they go'),
         )
-    if side not in SIDES:
+    if not isinstance(side, str) or side not in SIDES:
         raise InvalidRequest("no such side", Fault("/split/missing", 'must be "left" or "right"'))
-    return SIDES[cast("str", side)]
+    return SIDES[side]
 
 
 def _read_split(coded: CodedFeature, split: Mapping[str, Any], here: Ints) -> tuple[Ints, Form]:

@@ -149,6 +149,8 @@ def test_one_group_is_enough(client: FlaskClient) -> None:
             "/split/categories",
         ),
         ({"feature": "size", "split": {"type": "threshold", "threshold": 1, "missing": "up"}}, "/split/missing"),
+        ({"feature": "size", "split": {"type": "threshold", "threshold": 1, "missing": ["left"]}}, "/split/missing"),
+        ({"feature": "size", "split": {"type": "threshold", "threshold": 1, "missing": {}}}, "/split/missing"),
         ({"feature": "size", "split": {"type": "threshold", "threshold": 1, "below": 1}}, "/split/below"),
         ({"split": {"type": "missing"}}, "/feature"),
         ({"feature": "size"}, "/split"),
