@@ -55,12 +55,16 @@ class Line:
 
     def count_candidates(self) -> int:
         """Cuts; where what is missing goes either way twice as many, and what is missing against what is not."""
-        cuts = int(np.count_nonzero(self.ends))
-        return 2 * cuts + 1 if len(self.missing) else cuts
+        return self.ways * int(np.count_nonzero(self.ends)) + (len(self.missing) > 0 and self.lack is not Lack.APART)
 
     def find_cuts(self) -> Ints:
         """(cut,) the places after which cuts lie."""
         return np.flatnonzero(self.ends)
+
+    @property
+    def ways(self) -> int:
+        """How many candidates each cut is."""
+        return 2 if len(self.missing) and self.lack is Lack.DIRECTED else 1
 
     def count_bytes(self) -> int:
         """About how much memory it takes."""

@@ -72,15 +72,15 @@ class Restated:
             self._sorted = self._sorted or Sorted(batch.tally, batch.tally.ranking)
         return weigh_parts(batch, parts, self._sorted)
 
-    def score_line(self, line: Line, measure: str) -> Floats:
+    def score_line(self, line: Line, measure: str, *, unknown_branch: bool) -> Floats:
         """(candidate,) a measure of all candidates of a line; NaN where it is undefined."""
         statistic = find_statistic(measure)
         if not self.can_have(statistic):
             return np.full(line.count_candidates(), np.nan)
-        rate = _OBJECTIVES[statistic].rate
+        rate = replace(_OBJECTIVES[statistic], unknown_branch=unknown_branch).rate
+        walked = walk_line(self.get(statistic), line)
         with np.errstate(invalid="ignore", divide="ignore"):
-            walked = (table.branches for table in walk_line(self.get(statistic), line))
-            return np.concatenate([rate(measure, branches, branches.sum(1)) for branches in walked])
+            return np.concatenate([rate(measure, each.branches, each.branches.sum(1), each.gone) for each in walked])
 
     def _make(self, statistic: Statistic) -> Batch:
         entries, objective = self._batch.entries, _OBJECTIVES[statistic]

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from service.core.audit import Audited, find_chosen, judge_candidates, rate_table, rebuild_batch, weigh_run
 from service.core.batch import Batch
-from service.core.branches import adds_up
 from service.core.c45 import find_many_valued, find_useful
-from service.core.candidates import Form
+from service.core.candidates import Form, Lack
 from service.core.count_cuts import Rated, Rater, can_count, can_rate
 from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
 from service.core.judge import Reason, count_tried
@@ -25,6 +24,7 @@ from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.survey import Reasons, Survey, weigh_some
 from service.core.tree import LeafReason
+from service.core.walk import walk_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +88,17 @@ def _weigh_feature(
 ) -> _Weighed:
     learner = audited.learner
     numeric = learner.features[feature].feature.kind == "numeric"
-    if numeric and adds_up(batch.tally):
+    if numeric and batch.tally.pairs is None:
         line = draw_line(learner, batch, feature)
         counted = rater is not None and can_count(learner, batch, line)
         # of a constant, which is a candidate as well, there are no cuts
-        if counted or (line.ends.any() and not len(line.missing)):
+        if counted or line.ends.any():
             rated = rater.rate(line, measure) if rater and counted else _walk(learner, batch, line)
             rival, gain = -1, -np.inf
             if rated.within is not None:
                 rival, gain = find_rival(learner, batch, feature, rated.reason, rated.within, rated.within)
             forms = np.broadcast_to(np.uint8(Form.THRESHOLD), len(rated.score))
-            if len(line.missing):
+            if len(line.missing) and line.lack is not Lack.APART:
                 forms = np.append(forms[1:], np.uint8(Form.MISSING))
             return _Weighed(line, rated.tried, forms, rated.score, rated.reason, rival, gain, rated.other)
     found = judge_candidates(
@@ -116,7 +116,8 @@ def _walk(learner: Learner, batch: Batch, line: Line) -> Rated:
     tried, walk = None, partial(walk_cuts, batch, line, portions=PORTIONS)
     if learner.parameters.cut_penalty:
         tried = np.sum([count_tried(learner, line.block, table) for table in walk()], axis=0)
-    parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walk()]
+    walked = walk_line(batch, line, scored=True, portions=PORTIONS)
+    parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walked]
     reason, within, score = (np.concatenate(each) for each in zip(*parts, strict=True))
     return Rated(tried, reason, score, within if learner.parameters.selection == "c45" else None)
 
@@ -215,15 +216,11 @@ def _score_feature(audited: Audited, survey: Survey, measure: str, rater: Rater 
     """(candidate,) the scores of a feature's candidates."""
     objective, line = audited.learner.objective, survey.line[feature]
     if line is not None and measure not in objective.measures():
-        return survey.restated.score_line(line, measure)
+        return survey.restated.score_line(line, measure, unknown_branch=objective.unknown_branch)
     if line is None:
         inside = np.arange(len(survey.score[feature]))
         return weigh_some(audited, survey, feature, inside).score_rows(measure, inside)
     if rater is not None and can_count(audited.learner, survey.batch, line):
         return rater.score(line, measure)
-    return np.concatenate(
-        [
-            score_table(objective, table, measure)
-            for table in walk_cuts(survey.batch, line, scored=False, portions=PORTIONS)
-        ]
-    )
+    walked = walk_line(survey.batch, line, portions=PORTIONS)
+    return np.concatenate([score_table(objective, table, measure) for table in walked])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from service.core.batch import Batch
-from service.core.branches import APART
+from service.core.branches import APART, adds_up
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
 from service.core.lines import Line, pick_cuts, pick_directed, walk_cuts, weigh_lack
@@ -17,16 +18,18 @@ from service.core.parts import Parts
 from service.core.statistics import Ints
 
 
-def walk_line(batch: Batch, line: Line, cut: Ints | None = None, *, scored: bool = False) -> Iterator[Candidates]:
+def walk_line(
+    batch: Batch, line: Line, cut: Ints | None = None, *, scored: bool = False, portions: int = 1
+) -> Iterator[Candidates]:
     """The cuts of a line in value order, then what is missing against what is not, if that is a candidate.
 
-    Their branches have all statistics of the batch, or those that are ``scored``. Or, of a line with gaps, some cuts,
-    after the ascending places ``cut``, with all statistics.
+    Their branches have all statistics of the batch, or those that are ``scored``; see `walk_cuts`. Or, of a line with
+    gaps, some cuts, after the ascending places ``cut``, with all statistics.
     """
     moving = None if batch.tally.ranking is None else Moving(batch.tally, line)
     known, missing = moving.stay() if moving is not None and len(line.missing) else (0.0, 0.0)
-    cuts = walk_cuts(batch, line, scored=scored) if cut is None else pick_directed(batch, line, cut)
-    for table in cuts:
+    walked = partial(walk_cuts, scored=scored, portions=portions) if cut is None else partial(pick_directed, cut=cut)
+    for table in walked(batch, line):
         yield table if moving is None else _set_apart(batch, table, _find_sides(moving, table, missing), known)
     for table in weigh_lack(batch, line):
         yield table if moving is None else _set_apart(batch, table, np.array([[missing], [known]]), known)
@@ -102,11 +105,17 @@ class Stretch:
 def pick_some(batch: Batch, line: Line, cut: Ints) -> list[tuple[Block, list[Candidates], Parts | Stretch]]:
     """Some cuts of a line, after the places ``cut``, with all statistics of the batch; and what they came from.
 
-    Where something is missing these ascend: each is two candidates, and last what is missing against what is not.
+    Where something is missing, or medians are asked for, these ascend: each is one or two candidates, and last is what
+    is missing against what is not.
     """
-    if not len(line.missing):
+    if is_plain(batch, line):
         table, parts = pick_cuts(batch, line, cut)
         return [(line.block, [table], parts)]
     walk = Picks(line, cut)
-    tables = [*pick_directed(batch, line, cut), *weigh_lack(batch, line)]
-    return [(line.block, [table], Stretch(walk, number)) for number, table in enumerate(tables)]
+    tables = enumerate(walk_line(batch, line, cut))
+    return [(line.block, [table], Stretch(walk, number)) for number, table in tables]
+
+
+def is_plain(batch: Batch, line: Line) -> bool:
+    """True where nothing is missing, and statistics of branches add up."""
+    return not len(line.missing) and adds_up(batch.tally)
