@@ -129,6 +129,22 @@ def pick_directed(batch: Batch, line: Line, cut: Ints) -> list[Candidates]:
     return [add_neighbours(batch, line, both)]
 
 
+def pick_sides(batch: Batch, line: Line, cut: Ints) -> list[tuple[Candidates, Parts]]:
+    """As `pick_cuts`, of a line with gaps, whose candidates send what is missing left or right, and that alone.
+
+    On the left it lies before all values, and on the right behind them: that makes two lines without gaps.
+    """
+    gone, picked = len(line.missing), list[tuple[Candidates, Parts]]()
+    before = part_line(np.concatenate([line.missing, line.entry]), np.concatenate([[gone - 1], cut + gone]))
+    if len(cut):
+        behind = part_line(np.concatenate([line.entry, line.missing]), cut)
+        for side, first, parts in ((0, gone, replace(before, cut=before.cut[1:])), (1, 0, behind)):
+            table = _build(batch, line, None, first + cut, parts.sum(batch.tally), scored=False)
+            table = replace(table, position=2 * cut + side, missing_to=np.full(len(cut), side))
+            picked.append((add_neighbours(batch, line, table), parts))
+    return [*picked, *((table, replace(before, cut=before.cut[:1])) for table in weigh_lack(batch, line))]
+
+
 def weigh_lack(batch: Batch, line: Line) -> list[Candidates]:
     """What is missing against what is not, where that is a candidate."""
     total = _total(batch, line)

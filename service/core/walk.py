@@ -12,7 +12,7 @@ from service.core.batch import Batch
 from service.core.branches import APART, adds_up
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
-from service.core.lines import Line, pick_cuts, pick_directed, walk_cuts, weigh_lack
+from service.core.lines import Line, pick_cuts, pick_directed, pick_sides, walk_cuts, weigh_lack
 from service.core.moving import Moving
 from service.core.parts import Parts
 from service.core.statistics import Ints
@@ -111,6 +111,8 @@ def pick_some(batch: Batch, line: Line, cut: Ints) -> list[tuple[Block, list[Can
     if is_plain(batch, line):
         table, parts = pick_cuts(batch, line, cut)
         return [(line.block, [table], parts)]
+    if line.ways == 2 and adds_up(batch.tally):
+        return [(line.block, [table], parts) for table, parts in pick_sides(batch, line, cut)]
     walk = Picks(line, cut)
     tables = enumerate(walk_line(batch, line, cut))
     return [(line.block, [table], Stretch(walk, number)) for number, table in tables]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from service.core import lines
 from service.core.candidates import Candidates
-from service.core.lines import add_neighbours, can_line, draw_line, pick_cuts, walk_cuts, weigh_lack
+from service.core.lines import add_neighbours, can_line, draw_line, pick_cuts, pick_sides, walk_cuts, weigh_lack
 from service.core.schema import Target
 from service.core.weigh import weigh_block
 from tests.core.growing import SORTED, make_root, random_columns, random_target
@@ -79,6 +80,42 @@ def test_lines_with_gaps_give_the_cuts_that_codes_give(
         found = add_neighbours(batch, line, join(walked))
         assert cells[found.lower].tolist() == cells[table.lower].tolist()
         assert cells[found.upper].tolist() == cells[table.upper].tolist()
+
+
+def show_by_position(table: Candidates, name: str, asked: NDArray[np.bool_] | None = None) -> list[tuple[int, object]]:
+    """What a table says of its candidates, or of those that are ``asked`` for, each with its position."""
+    told = np.moveaxis(getattr(table, name), -1, 0)
+    return [
+        (position, each.tolist())
+        for place, (position, each) in enumerate(zip(table.position.tolist(), told, strict=True))
+        if asked is None or asked[place]
+    ]
+
+
+@KINDS
+@WEIGHTS
+def test_picked_cuts_with_gaps_are_those_that_are_walked(classes_: int, weights: str) -> None:
+    """Twice each, missing values left and right, with the rows beside them; and last what is missing alone."""
+    source = np.random.default_rng(classes_)
+    columns = random_columns(source, 90, gaps=True)[:4]
+    learner, batch = make_root(columns, random_target(source, columns, classes_, weights), {}, SORTED)
+    lacking = 0
+    for feature in range(4):
+        line = draw_line(learner, batch, feature)
+        if not len(line.missing):
+            continue
+        lacking += 1
+        lack = weigh_lack(batch, line)
+        walked = add_neighbours(batch, line, join(list(walk_cuts(batch, line, scored=False))))
+        for cut in (line.find_cuts(), line.find_cuts()[::3], line.find_cuts()[-1:], line.find_cuts()[:0]):
+            *tables, last = [table for table, _ in pick_sides(batch, line, cut)]
+            assert [list_cuts(last)] == [list_cuts(given) for given in lack]
+            assert len(tables) == (2 if len(cut) else 0)
+            for name in ("position", "missing_to", "lower", "upper", "rows", "branches"):
+                found = [each for table in tables for each in show_by_position(table, name)]
+                asked = np.isin(walked.position // 2, cut)
+                assert sorted(found) == show_by_position(walked, name, asked)
+    assert lacking
 
 
 def join(tables: list[Candidates]) -> Candidates:
