@@ -57,7 +57,7 @@ class Settings:
         1_000_000_000,
         "Of more rows x columns than this the training data are not kept, whatever is asked for: a summary is",
     )
-    audit_bytes: int = setting(512 * 1024**2, "Memory that each worker keeps of what recent audits weighed, in bytes")
+    audit_bytes: int = setting(640 * 1024**2, "Memory that each worker keeps of what recent audits weighed, in bytes")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "INFO", "Least severe message that is logged: `DEBUG`, `INFO`, `WARNING` or `ERROR`"
     )
