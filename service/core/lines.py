@@ -138,8 +138,10 @@ def pick_sides(batch: Batch, line: Line, cut: Ints) -> list[tuple[Candidates, Pa
     before = part_line(np.concatenate([line.missing, line.entry]), np.concatenate([[gone - 1], cut + gone]))
     if len(cut):
         behind = part_line(np.concatenate([line.entry, line.missing]), cut)
-        for side, first, parts in ((0, gone, replace(before, cut=before.cut[1:])), (1, 0, behind)):
-            table = _build(batch, line, None, first + cut, parts.sum(batch.tally), scored=False)
+        sums = before.sum(batch.tally)
+        for side, parts in enumerate((replace(before, cut=before.cut[1:]), behind)):
+            left = [part[:, 1:] - side * part[:, :1] for part in sums]
+            table = _build(batch, line, None, cut + gone * (1 - side), left, scored=False)
             table = replace(table, position=2 * cut + side, missing_to=np.full(len(cut), side))
             picked.append((add_neighbours(batch, line, table), parts))
     return [*picked, *((table, replace(before, cut=before.cut[:1])) for table in weigh_lack(batch, line))]

@@ -99,7 +99,7 @@ class Rescorer:
         self._restated = restated
         self._tables, self._weighed = tables, weighed
         self._unknown_branch = unknown_branch
-        self._last = dict[Statistic, tuple[object, tuple[Floats, Floats | None]]]()
+        self._last = dict[object, tuple[object, tuple[Floats, Floats | None]]]()
 
     def share(self, restated: Restated) -> Rescorer:
         """The same, of entries that others have restated already."""
@@ -113,12 +113,13 @@ class Rescorer:
         # of a line what was picked is shown, or all of a stretch: that is weighed at once
         picked = isinstance(self._weighed[table], Stretch | Parts)
         key = table, None if picked else place.tobytes()
-        # several measures of a statistic are asked for
-        last = self._last.get(statistic)
+        # several measures of a statistic are asked for, each of all tables in turn
+        kept = (statistic, table) if picked else statistic
+        last = self._last.get(kept)
         if last is None or last[0] != key:
             whole = np.arange(len(self._tables[table].segment))
             last = key, self._weigh(statistic, table, whole if picked else place)
-            self._last[statistic] = last
+            self._last[kept] = last
         branches, gone = last[1]
         if picked:
             branches, gone = np.take(branches, place, axis=2), None if gone is None else np.take(gone, place, axis=1)

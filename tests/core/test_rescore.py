@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from service.core.batch import Batch, make_batch
-from service.core.criteria import CRITERIA
+from service.core.criteria import CRITERIA, Floats
 from service.core.entries import Entries
 from service.core.objective import Objective
+from service.core.parts import Parts
 from service.core.rescore import Restated
 from service.core.schema import Statistic, Target
+from service.core.surveyor import survey_node
+from service.rendering.candidates import show_candidates
+from tests.core.making import audit, grow, numbers, values
 
 STATISTICS: list[Statistic] = ["moments", "deviance", "deviations"]
 
@@ -29,8 +33,8 @@ def make(target: Target, statistic: Statistic, entries: Entries) -> tuple[Target
 def test_restated_batches(own: Statistic, weights: bool) -> None:
     """Whatever a model sums, the sums, statistics and answers by each statistic are those made from the target."""
     source = np.random.default_rng(3)
-    values = np.round(source.gamma(2.0, size=70), 2) * (source.random(70) < 0.9)
-    target = Target("y", values=values, weight=source.uniform(0.5, 2, 70) if weights else None)
+    answers = np.round(source.gamma(2.0, size=70), 2) * (source.random(70) < 0.9)
+    target = Target("y", values=answers, weight=source.uniform(0.5, 2, 70) if weights else None)
     row = source.permutation(70)[:60]
     entries = Entries(row, np.repeat([0, 1, 2], [30, 1, 29]), 3, None if target.weight is None else target.weight[row])
     restated = Restated(*make(target, own, entries))
@@ -44,3 +48,22 @@ def test_restated_batches(own: Statistic, weights: bool) -> None:
             assert found.answer.tolist() == expected.answer.tolist()
         if found.tally.ranking is not None and expected.tally.ranking is not None:
             assert found.tally.ranking.rank.tolist() == expected.tally.ranking.rank.tolist()
+
+
+def test_what_is_shown_of_a_line_with_gaps_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lacks a value goes left or right, which are two tables: each is weighed once for all measures."""
+    weighed, weigh = list[tuple[str, int]](), Restated.weigh_parts
+
+    def note(restated: Restated, statistic: Statistic, parts: Parts) -> Floats:
+        weighed.append((statistic, id(parts)))
+        return weigh(restated, statistic, parts)
+
+    monkeypatch.setattr(Restated, "weigh_parts", note)
+    source = np.random.default_rng(2)
+    cells = [None if cell < -1 else cell for cell in source.normal(size=200).tolist()]
+    target = values(source.gamma(2.0, size=200).tolist())
+    audited = audit(grow([numbers("x", cells)], target, {"criterion": "variance"}), target)
+    shown = survey_node(audited, 0).list_some(audited, 0, np.arange(9), np.arange(9))
+    show_candidates(audited, shown, np.arange(9), shown.rank)
+    assert sorted(statistic for statistic, _ in weighed) == ["deviance"] * 2 + ["deviations"] * 2
+    assert len(set(weighed)) == 4
