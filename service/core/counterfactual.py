@@ -116,10 +116,10 @@ def complete_spans(spans: Floats) -> Floats:
 
 def _halve_gap(a: NDArray[Any], b: NDArray[Any]) -> Floats:
     """Half of how far numbers are apart, which no numbers make too large; whole ones are not rounded before."""
-    if a.dtype.kind == b.dtype.kind == "i":
-        # differences of 64 bits, which may be too large for a sign
-        return np.asarray((np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)) / 2)
     with np.errstate(invalid="ignore", over="ignore"):
+        if a.dtype.kind == b.dtype.kind == "i":
+            # differences of 64 bits, which may be too large for a sign; below 0 they go around, and come out right
+            return np.asarray((np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)) / 2)
         return np.asarray(np.abs(a / 2 - b / 2))
 
 

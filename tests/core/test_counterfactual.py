@@ -146,7 +146,8 @@ def test_spans() -> None:
     """Of numbers the least and the greatest that are finite, of anything else none."""
     columns = [numbers("a", [1.0, None, 5.0, float("inf")]), numbers("b", [3, None]), labels("c", ["p"])]
     columns += [numbers("d", [None, None]), numbers("e", [float("-inf"), float("inf")]), numbers("f", [])]
+    columns += [numbers("g", [5, -3]), numbers("h", [-(2**63), 2**63 - 1])]
     none = [np.nan] * 4
-    expected = np.array([[1, 3, *none], [5, 3, *none], [2, 0, *none]])
+    expected = np.array([[1, 3, *none, -3, -(2.0**63)], [5, 3, *none, 5, 2.0**63], [2, 0, *none, 4, 2.0**63]])
     assert measure_spans(columns) == pytest.approx(expected, nan_ok=True)
     assert complete_spans(expected[:2]) == pytest.approx(expected, nan_ok=True)
