@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypeAlias, cast
@@ -47,7 +47,19 @@ WHOLE, BINS = -1, -2
 """In the place of a group of nodes: what serves all of them."""
 
 
-Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing | Survey | Binned]
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A large node: the survey by the run's selection, and the one by the measure that was asked for last, if any."""
+
+    own: Survey
+    by: Survey | None = None
+
+    def count_bytes(self) -> int:
+        """About how much memory it takes; of the second survey only the scores are its own."""
+        return self.own.count_bytes() + (sum(score.nbytes for score in self.by.score) if self.by else 0)
+
+
+Recent: TypeAlias = RecentlyUsed[tuple[str, int], Audited | Listing | Surveyed | Binned]
 """By model and group of nodes: their candidates, and under `WHOLE` what is needed to weigh any.
 
 Also surveys of large nodes, by the model with what they are by, and the node.
@@ -224,23 +236,31 @@ class DataSource:
         return self._survey(node).count_better(score)
 
     def _survey(self, node: int) -> Survey:
-        return cast(
-            "Survey", self._recent.get((f"{self._model} surveyed", node), partial(survey_node, self.audited, node))
-        )
+        survey = self._recent.get(self._name_survey(node), lambda: Surveyed(survey_node(self.audited, node)))
+        return cast("Surveyed", survey).own
 
     def _survey_by(self, node: int, measure: str) -> tuple[Survey, Survey]:
-        """By the run's selection, and by a measure, which takes less than what it would drive out of memory."""
-        own = cast("Survey | None", self._recent.peek((f"{self._model} surveyed", node)))
-        if own is not None:
-            return own, survey_by(self.audited, own, measure)
-        own, by = survey_twice(self.audited, node, measure)
-        self._recent.get((f"{self._model} surveyed", node), lambda: own)
+        """By the run's selection, and by a measure, which is kept where that drives nothing out of memory."""
+        key = self._name_survey(node)
+        if self._recent.peek(key) is None:
+            own, by = survey_twice(self.audited, node, measure)
+            self._recent.get(key, lambda: Surveyed(own))
+        else:
+            kept = cast("Surveyed", self._recent.get(key, lambda: Surveyed(survey_node(self.audited, node))))
+            if kept.by is not None and kept.by.measure == measure:
+                return kept.own, kept.by
+            own, by = kept.own, survey_by(self.audited, kept.own, measure)
+        if by is not own:
+            self._recent.offer(key, Surveyed(own, by))
         return own, by
+
+    def _name_survey(self, node: int) -> tuple[str, int]:
+        return f"{self._model} surveyed", node
 
     def _view_large(self, node: int, query: SplitQuery, end: int) -> DataView | LargeView:
         audited, measure = self.audited, query.measure
         uncounted = self._count_cells(node) > self._uncounted
-        if end and uncounted and self._recent.peek((f"{self._model} surveyed", node)) is None:
+        if end and uncounted and self._recent.peek(self._name_survey(node)) is None:
             foremost = self._view_foremost(node, query, end)
             if foremost is not None:
                 return foremost

@@ -41,6 +41,15 @@ class RecentlyUsed(Generic[Key, Value]):
                 self._remove(next(iter(self._values)))
         return value
 
+    def offer(self, key: Key, value: Value) -> None:
+        """Keep a value, instead of the one that ``key`` may have, if there is room for it beside all others."""
+        with self._lock:
+            before = self._weigh(self._values[key]) if key in self._values else 0
+            if self._weight - before + self._weigh(value) <= self._size:
+                self._remove(key)
+                self._values[key] = value
+                self._weight += self._weigh(value)
+
     def peek(self, key: Key) -> Value | None:
         """The value of ``key`` if it is here."""
         with self._lock:

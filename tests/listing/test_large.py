@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from service.core import survey
 from service.core.tree import Tree
 from service.formats.layout import count_chunk
+from service.listing import source as source_module
 from service.listing.large import LargeView
 from service.listing.query import SplitQuery
 from service.listing.source import DataSource, DataView, make_recent, open_source
@@ -160,3 +162,21 @@ def test_pages_of_a_file_are_not_counted(trainer: Trainer) -> None:
     source = open_source(record, Tree.from_arrays(trainer.store.load_tree(record)), trainer.store, make_recent())
     assert isinstance(source, DataSource)
     assert source.audited.count_bytes() < 8 * 100_000 * 1.6
+
+
+def test_pages_by_another_measure_are_surveyed_once(trainer: Trainer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page after the first by a measure needs no survey, nor does one by the run's own; another measure does."""
+    record = trainer(make_columns(gaps=False), parameters={"max_depth": 2})
+    tree = Tree.from_arrays(trainer.store.load_tree(record))
+    plain = open_source(record, tree, trainer.store, make_recent())
+    assert isinstance(plain, DataSource)
+    source = DataSource(record.id, plain.audited, make_recent(), large=0, uncounted=0)
+    names = ("survey_node", "survey_by", "survey_twice")
+    made = {name: Mock(wraps=getattr(source_module, name)) for name in names}
+    for name, spy in made.items():
+        monkeypatch.setattr(source_module, name, spy)
+    for measure in ("goodness", "goodness", None, "goodness", "information_gain", "information_gain"):
+        query = SplitQuery(measure=measure)
+        (view,), (whole,) = (list(each.view_nodes(np.array([0]), query)) for each in (source, plain))
+        assert view.render(3, 9) == whole.render(3, 9)
+    assert {name: spy.call_count for name, spy in made.items()} == {"survey_node": 0, "survey_by": 1, "survey_twice": 1}

@@ -55,3 +55,15 @@ def test_values_count_by_their_weight(size: int, keys: list[int]) -> None:
     assert loaded == []
     cache.get(size + 1, lambda: size + 1)
     assert cache.get(size + 1, lambda: 0) == 0
+
+
+def test_what_is_offered_drives_nothing_out() -> None:
+    """An offer takes the place of its key's value or free room; where both are too small all stays as it was."""
+    cache: RecentlyUsed[str, int] = RecentlyUsed(10, lambda value: value)
+    cache.get("a", lambda: 4)
+    cache.get("b", lambda: 3)
+    cache.offer("b", 7)
+    assert (cache.peek("a"), cache.peek("b")) == (4, 3)
+    cache.offer("b", 6)
+    cache.offer("c", 1)
+    assert (cache.peek("a"), cache.peek("b"), cache.peek("c")) == (4, 6, None)
