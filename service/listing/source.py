@@ -233,11 +233,11 @@ class DataSource:
         """How many admissible candidates of a large node score more than this, where its view does not know."""
         if self.audited.target.is_classification:
             return count_surpassing(self.audited, node, score, self._bin_numbers())
-        return self._survey(node).count_better(score)
+        return self._survey(node).own.count_better(score)
 
-    def _survey(self, node: int) -> Survey:
+    def _survey(self, node: int) -> Surveyed:
         survey = self._recent.get(self._name_survey(node), lambda: Surveyed(survey_node(self.audited, node)))
-        return cast("Surveyed", survey).own
+        return cast("Surveyed", survey)
 
     def _survey_by(self, node: int, measure: str) -> tuple[Survey, Survey]:
         """By the run's selection, and by a measure, which is kept where that drives nothing out of memory."""
@@ -246,7 +246,7 @@ class DataSource:
             own, by = survey_twice(self.audited, node, measure)
             self._recent.get(key, lambda: Surveyed(own))
         else:
-            kept = cast("Surveyed", self._recent.get(key, lambda: Surveyed(survey_node(self.audited, node))))
+            kept = self._survey(node)
             if kept.by is not None and kept.by.measure == measure:
                 return kept.own, kept.by
             own, by = kept.own, survey_by(self.audited, kept.own, measure)
@@ -265,7 +265,7 @@ class DataSource:
             if foremost is not None:
                 return foremost
         if measure is None:
-            own = self._survey(node)
+            own = self._survey(node).own
             return LargeView(audited, own, own, query, end)
         return LargeView(audited, *self._survey_by(node, measure), query, end)
 

@@ -34,9 +34,7 @@ class RecentlyUsed(Generic[Key, Value]):
         if self._weigh(value) > self._size:
             return value
         with self._lock:
-            self._remove(key)
-            self._values[key] = value
-            self._weight += self._weigh(value)
+            self._keep(key, value)
             while self._weight > self._size:
                 self._remove(next(iter(self._values)))
         return value
@@ -46,9 +44,7 @@ class RecentlyUsed(Generic[Key, Value]):
         with self._lock:
             before = self._weigh(self._values[key]) if key in self._values else 0
             if self._weight - before + self._weigh(value) <= self._size:
-                self._remove(key)
-                self._values[key] = value
-                self._weight += self._weigh(value)
+                self._keep(key, value)
 
     def peek(self, key: Key) -> Value | None:
         """The value of ``key`` if it is here."""
@@ -65,6 +61,11 @@ class RecentlyUsed(Generic[Key, Value]):
         with self._lock:
             for key in [key for key in self._values if fits(key)]:
                 self._remove(key)
+
+    def _keep(self, key: Key, value: Value) -> None:
+        self._remove(key)
+        self._values[key] = value
+        self._weight += self._weigh(value)
 
     def _remove(self, key: Key) -> None:
         if key in self._values:
