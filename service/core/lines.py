@@ -77,6 +77,11 @@ def can_line(learner: Learner, batch: Batch, feature: int) -> bool:
     return coded.feature.kind == "numeric" and not coded.has_missing and adds_up(batch.tally)
 
 
+def can_walk(learner: Learner, batch: Batch, feature: int) -> bool:
+    """True where all candidates of a batch of one node are found along a line, whatever is missing or summed."""
+    return learner.features[feature].feature.kind == "numeric" and batch.tally.pairs is None
+
+
 def draw_line(learner: Learner, batch: Batch, feature: int) -> Line:
     """The entries of a batch of one node in the order of a numeric feature."""
     coded, row = learner.features[feature], batch.entries.row

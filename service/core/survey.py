@@ -23,7 +23,7 @@ from service.core.ranking import Margin, count_better
 from service.core.rescore import Restated
 from service.core.standing import Flags, count_before, find_highest
 from service.core.statistics import Ints
-from service.core.walk import is_plain, pick_some
+from service.core.walk import pick_some
 
 LARGE_CELLS = 100_000
 """A node of more rows x features is surveyed."""
@@ -197,13 +197,10 @@ def weigh_some(audited: Audited, survey: Survey, feature: int, inside: Ints) -> 
     if line is None:
         found = weigh_run(learner, batch, np.array([feature]))
         listing = judge_candidates(learner, audited.target, batch, nodes, [found]).listing.take(inside)
-    elif not is_plain(batch, line):
+    else:
         # all candidates of each cut, and last what is missing
         cuts, (some, index) = line.find_cuts(), np.unique(inside // line.ways, return_inverse=True)
         picked = pick_some(batch, line, cuts[some[some < len(cuts)]])
         listing = judge_candidates(learner, audited.target, batch, nodes, picked, survey.tried[feature]).listing
         listing = listing.take(line.ways * index + inside % line.ways)
-    else:
-        picked = pick_some(batch, line, line.find_cuts()[inside])
-        listing = judge_candidates(learner, audited.target, batch, nodes, picked, survey.tried[feature]).listing
     return replace(listing, rescorer=listing.rescorer.share(survey.restated))

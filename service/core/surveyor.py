@@ -15,16 +15,16 @@ from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form, Lack
 from service.core.count_cuts import Rated, Rater, can_count, can_rate
 from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
-from service.core.judge import Reason, count_tried
+from service.core.judge import Reason
 from service.core.learner import Learner
-from service.core.lines import PORTIONS, Line, draw_line, walk_cuts
+from service.core.lines import PORTIONS, Line, can_walk, draw_line
 from service.core.listing import score_table
 from service.core.parallel import run_parallel
 from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.survey import Reasons, Survey, weigh_some
 from service.core.tree import LeafReason
-from service.core.walk import walk_line
+from service.core.walk import count_tried_cuts, walk_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,7 @@ def _weigh_feature(
     audited: Audited, batch: Batch, node: int, rater: Rater | None, measure: str | None, feature: int
 ) -> _Weighed:
     learner = audited.learner
-    numeric = learner.features[feature].feature.kind == "numeric"
-    if numeric and batch.tally.pairs is None:
+    if can_walk(learner, batch, feature):
         line = draw_line(learner, batch, feature)
         counted = rater is not None and can_count(learner, batch, line)
         # of a constant, which is a candidate as well, there are no cuts
@@ -113,9 +112,7 @@ def _weigh_feature(
 
 def _walk(learner: Learner, batch: Batch, line: Line) -> Rated:
     """Weigh every cut of a line."""
-    tried, walk = None, partial(walk_cuts, batch, line, portions=PORTIONS)
-    if learner.parameters.cut_penalty:
-        tried = np.sum([count_tried(learner, line.block, table) for table in walk()], axis=0)
+    tried = count_tried_cuts(learner, batch, line, portions=PORTIONS)
     walked = walk_line(batch, line, scored=True, portions=PORTIONS)
     parts = [rate_table(learner, batch, line.block, table, tried)[:3] for table in walked]
     reason, within, score = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -17,16 +17,16 @@ from service.core.batch import Batch
 from service.core.c45 import find_many_valued, find_useful
 from service.core.candidates import Form
 from service.core.criteria import LOWER_IS_BETTER, TIE_BREAKS, TOLERANCE, Floats
-from service.core.judge import Reason, count_tried
+from service.core.judge import Reason
 from service.core.learner import Learner
-from service.core.lines import add_neighbours, draw_line, walk_cuts
+from service.core.lines import add_neighbours, can_walk, draw_line
 from service.core.listing import Listing
 from service.core.ranks import Ranks
 from service.core.rescore import Restated
 from service.core.statistics import Ints
 from service.core.surveyor import find_rival
 from service.core.tree import LeafReason
-from service.core.walk import Stretch, Walk, walk_line
+from service.core.walk import Stretch, Walk, count_tried_cuts, walk_line
 
 
 def sweep_node(
@@ -74,15 +74,12 @@ class _Swept:
 
     def _weigh(self, feature: int, *, scored: bool) -> Iterator[tuple[Found, Floats | None]]:
         """Some candidates, and how many cuts count in the price of a gain, where that is known."""
-        learner, batch, tried = self.audited.learner, self.batch, None
-        numeric = learner.features[feature].feature.kind == "numeric" and batch.tally.pairs is None
-        line = draw_line(learner, batch, feature) if numeric else None
+        learner, batch = self.audited.learner, self.batch
+        line = draw_line(learner, batch, feature) if can_walk(learner, batch, feature) else None
         if line is None or not line.ends.any():  # a constant is a candidate as well
             yield weigh_run(learner, batch, np.array([feature])), None
             return
-        if learner.parameters.cut_penalty:
-            tried = np.sum([count_tried(learner, line.block, table) for table in walk_cuts(batch, line)], axis=0)
-        walk = Walk(line)
+        tried, walk = count_tried_cuts(learner, batch, line), Walk(line)
         for number, table in enumerate(walk_line(batch, line, scored=scored)):
             bare = scored or table.form != Form.THRESHOLD  # scores do not need to know what is beside
             whole = table if bare else add_neighbours(batch, line, table)

@@ -12,6 +12,8 @@ from service.core.batch import Batch
 from service.core.branches import APART, adds_up
 from service.core.candidates import Block, Candidates
 from service.core.criteria import Floats
+from service.core.judge import count_tried
+from service.core.learner import Learner
 from service.core.lines import Line, pick_cuts, pick_directed, pick_sides, walk_cuts, weigh_lack
 from service.core.moving import Moving
 from service.core.parts import Parts
@@ -33,6 +35,14 @@ def walk_line(
         yield table if moving is None else _set_apart(batch, table, _find_sides(moving, table, missing), known)
     for table in weigh_lack(batch, line):
         yield table if moving is None else _set_apart(batch, table, np.array([[missing], [known]]), known)
+
+
+def count_tried_cuts(learner: Learner, batch: Batch, line: Line, *, portions: int = 1) -> Floats | None:
+    """(1,) how many cuts count in the price of a gain; None where gains have no price."""
+    if not learner.parameters.cut_penalty:
+        return None
+    walked = walk_cuts(batch, line, portions=portions)
+    return np.asarray(np.sum([count_tried(learner, line.block, table) for table in walked], axis=0))
 
 
 def _find_sides(moving: Moving, table: Candidates, missing: float) -> Floats:
@@ -108,16 +118,12 @@ def pick_some(batch: Batch, line: Line, cut: Ints) -> list[tuple[Block, list[Can
     Where something is missing, or medians are asked for, these ascend: each is one or two candidates, and last is what
     is missing against what is not.
     """
-    if is_plain(batch, line):
+    sums = adds_up(batch.tally)
+    if sums and not len(line.missing):
         table, parts = pick_cuts(batch, line, cut)
         return [(line.block, [table], parts)]
-    if line.ways == 2 and adds_up(batch.tally):
+    if sums and line.ways == 2:
         return [(line.block, [table], parts) for table, parts in pick_sides(batch, line, cut)]
     walk = Picks(line, cut)
     tables = enumerate(walk_line(batch, line, cut))
     return [(line.block, [table], Stretch(walk, number)) for number, table in tables]
-
-
-def is_plain(batch: Batch, line: Line) -> bool:
-    """True where nothing is missing, and statistics of branches add up."""
-    return not len(line.missing) and adds_up(batch.tally)

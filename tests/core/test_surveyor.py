@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.core.audit import list_candidates
+from service.core.audit import Audited, list_candidates
+from service.core.listing import Listing
 from service.core.ranking import rank_by
+from service.core.survey import Survey
 from service.core.surveyor import survey_by, survey_node, survey_twice
 from service.rendering.candidates import show_candidates
 from tests.core.making import audit, classes, grow, numbers, values
@@ -77,12 +79,7 @@ def test_numbers_with_gaps_are_surveyed_as_they_are_listed(parameters: dict[str,
     both = survey_twice(audited, 0, "goodness")
     for by in (both[1], survey_by(audited, survey, "goodness")):
         assert by.find_ranks(place).tolist() == rank_by(audited.learner, listing, "goodness", place).tolist()
-    for feature in range(4):
-        begin, end = survey.begin[feature], survey.begin[feature + 1]
-        for asked in (place[begin:end], place[begin:end:3], place[end - 1 : end]):
-            some = survey.list_some(audited, feature, asked, listing.rank[asked])
-            shown = show_candidates(audited, some, np.arange(len(asked)), some.rank)
-            assert shown == show_candidates(audited, listing, asked, listing.rank[asked])
+    check_shown(audited, survey, listing, 3)
 
 
 @pytest.mark.parametrize("digits", [0, 9])
@@ -107,9 +104,15 @@ def test_regressions_with_gaps_are_surveyed_as_they_are_listed(parameters: dict[
         ranks = rank_by(audited.learner, listing, measure, place).tolist()
         for by in (survey_twice(audited, 0, measure)[1], survey_by(audited, survey, measure)):
             assert by.find_ranks(place).tolist() == ranks
-    for feature in range(3):
+    check_shown(audited, survey, listing, 7)
+
+
+def check_shown(audited: Audited, survey: Survey, listing: Listing, step: int) -> None:
+    """All candidates of each feature are shown alike, and one in so many, and the last."""
+    place = np.arange(len(listing.rank))
+    for feature in survey.features:
         begin, end = survey.begin[feature], survey.begin[feature + 1]
-        for asked in (place[begin:end], place[begin:end:7], place[end - 1 : end]):
+        for asked in (place[begin:end], place[begin:end:step], place[end - 1 : end]):
             some = survey.list_some(audited, feature, asked, listing.rank[asked])
             shown = show_candidates(audited, some, np.arange(len(asked)), some.rank)
             assert shown == show_candidates(audited, listing, asked, listing.rank[asked])
